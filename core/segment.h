@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The shared segment: make, attach, check; find or claim a target's cell. A file format: fixed
+ * widths, asserted layout, a version, made complete before anyone sees it (DESIGN.md section 6).
+ */
+#ifndef SHUNT_CORE_SEGMENT_H
+#define SHUNT_CORE_SEGMENT_H
+
+#include <assert.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/cell.h"
+#include "core/event.h"
+
+#define SEGMENT_VERSION 1
+#define SEGMENT_CELLS 400
+#define SEGMENT_RULES 128
+#define SEGMENT_PATH_SIZE 256
+
+/* Which rules the user's processes have, whether they ever matched, or what is wrong with them. */
+struct segment_rule {
+	_Atomic uint64_t hash; /* of name; 0: free */
+	_Atomic uint64_t matched;
+	char name[CELL_NAME_SIZE];
+	char error[160]; /* "" for a good rule */
+	uint64_t reserved[2];
+};
+
+static_assert(sizeof(struct segment_rule) == 256, "rule layout is shared: bump SEGMENT_VERSION");
+
+struct segment_header {
+	char magic[8];
+	uint32_t version;
+	uint32_t size;
+	uint32_t cells;
+	uint32_t cell_size;
+	_Atomic uint64_t overflow; /* targets that found no cell */
+	uint64_t reserved[28];
+};
+
+static_assert(sizeof(struct segment_header) == 256, "header layout is shared: bump SEGMENT_VERSION");
+
+struct segment {
+	struct segment_header header;
+	/* One word per cell: state and hash of the key; what find and claim work on. */
+	_Atomic uint64_t index[SEGMENT_CELLS];
+	struct segment_rule rules[SEGMENT_RULES];
+	struct event_ring events;
+	struct cell cells[SEGMENT_CELLS];
+};
+
+static_assert(sizeof(struct segment) <= 1048576, "a segment is at most 1 MiB");
+
+/* Where this process's shared state lives by default: "/dev/shm/shunt-<euid>-<pid namespace>-v1".
+ * False if it can't be told (no /proc). Makes system calls. */
+bool segment_default_path(char *ret, size_t size);
+
+/*
+ * Attaches the segment at `path` (NULL: the default), makes it first where it is missing and `make`
+ * is set. Returns a mapping that stays until segment_close(); keeps no descriptor, touches none of
+ * 0 to 2. NULL with *ret_why (static text: "its owner is another user", ...) otherwise; a refused
+ * file is never written to. For start-up and the command, not for hooks.
+ */
+struct segment *segment_open(const char *path, bool make, const char **ret_why);
+
+/* A segment for this process and its forked children alone. NULL without memory. */
+struct segment *segment_open_private(void);
+
+void segment_close(struct segment *segment);
+
+/* Zeroed memory of sizeof(struct segment) becomes a valid segment. */
+void segment_format(struct segment *segment);
+
+/* Fills every byte of *key. `name` and `host` are shortened to fit: whoever calls makes sure that
+ * they do. `address` may be NULL. */
+void cell_key_make(struct cell_key *key, enum cell_kind kind, const char *name, const char *host,
+		const struct address *address, uint16_t port, const struct window_shape *window);
+
+/* Hash of a key, never 0. */
+uint64_t cell_key_hash(const struct cell_key *key);
+
+/*
+ * The cell of that key; claimed if there is none yet. Two processes that claim at once get one cell;
+ * a process that dies half way blocks nobody. NULL and `overflow` counted when all cells are busy.
+ * Lock-free, async-signal-safe.
+ */
+struct cell *segment_cell(struct segment *segment, const struct cell_key *key, uint64_t hash,
+		uint64_t now_ns);
+
+/* The index of a cell, and back; NULL where out of range or not live. */
+uint32_t segment_cell_index(const struct segment *segment, const struct cell *cell);
+struct cell *segment_cell_at(struct segment *segment, uint32_t index);
+
+/* The record of a rule of that name, made if missing; `error` NULL for a good rule. NULL when full.
+ * For start-up. */
+struct segment_rule *segment_rule(struct segment *segment, const char *name, const char *error);
+
+#endif

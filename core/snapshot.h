@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/* A copy of a cell that is consistent enough to print: every value clamped, text terminated. */
+#ifndef SHUNT_CORE_SNAPSHOT_H
+#define SHUNT_CORE_SNAPSHOT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/cell.h"
+#include "core/segment.h"
+
+struct cell_snapshot {
+	struct cell_key key; /* strings terminated and printable */
+	enum circuit_state state; /* effective: a force shows here */
+	enum force force;
+	uint64_t requests, errors;
+	uint32_t error_percent;
+	bool has_retry;
+	uint64_t retry_in_ms; /* open only; 0 when the sleep window is over */
+	uint64_t in_flight;
+	uint64_t totals[CELL_TOTAL_COUNT];
+	struct histogram_summary latency;
+};
+
+/* False where index is out of range or the cell is not live. */
+bool snapshot_take(struct segment *segment, uint32_t index, uint64_t now_ns,
+		struct cell_snapshot *ret);
+
+/* "pay.internal:443", "[2001:db8::1]:5432", or "pay.internal" for lookups; shortened to fit. */
+void snapshot_target(const struct cell_snapshot *snapshot, char *ret, size_t size);
+
+#endif

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Read a ratio, duration, size, count, port; or say what was expected. Every reader returns NULL
+ * and sets *ret, or returns what it expected to read (static text for "expected %s, got '...'") and
+ * leaves *ret alone. The whole text must fit the form. Pure, no locale, no errno, no allocation.
+ */
+#ifndef SHUNT_CORE_TEXT_H
+#define SHUNT_CORE_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* "250ms", "5s", "1.5h": a number and one of ns us ms s m h. Nanoseconds. */
+const char *text_duration(const char *text, uint64_t *ret_ns);
+
+/* "50%", "0.5%", "1/20": parts per million, 0..1000000. */
+const char *text_ratio(const char *text, uint32_t *ret_ratio);
+
+/* "64KB", "1MiB", "10B". Bytes. */
+const char *text_size(const char *text, uint64_t *ret_bytes);
+
+/* A whole number from 0. */
+const char *text_count(const char *text, uint64_t *ret);
+
+/* 1..65535, or a range of them. */
+const char *text_ports(const char *text, uint16_t *ret_low, uint16_t *ret_high);
+
+/* The nearest of `count` words for a misspelt one, or NULL where none is near. */
+const char *text_nearest(const char *word, const char *const words[], size_t count);
+
+/* snprintf for hooks and constructors: only %s %d %u %lu %llu %x %c %%, never the locale, always
+ * terminated. Returns the length written (not what would have been). */
+size_t text_format(char *ret, size_t size, const char *format, ...)
+		__attribute__((format(printf, 3, 4)));
+
+/* Copies what fits, always terminated; returns the length copied. */
+size_t text_copy(char *ret, size_t size, const char *text);
+
+/* Does the glob (*, ?) match the whole text? Linear time and no recursion, whatever the pattern. */
+bool text_glob(const char *glob, const char *text);
+
+/* FNV-1a style 64-bit hash, continued from `seed` (0 to begin). Stable: it is part of the segment. */
+uint64_t text_hash(uint64_t seed, const void *bytes, size_t size);
+
+#endif

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What each descriptor is: an array indexed by descriptor. One bounds check and one load decide that
+ * a descriptor is not ours. Connections live in a pool and are shared by copies (dup); the last
+ * descriptor to go ends them. Lock-free, async-signal-safe; memory is reserved once at start.
+ */
+#ifndef SHUNT_SHIM_FD_TABLE_H
+#define SHUNT_SHIM_FD_TABLE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/cell.h"
+#include "core/circuit.h"
+#include "core/config.h"
+#include "shim/exchange.h"
+
+/* Entries below FD_CONNECTION say what is known of a descriptor that has no connection. */
+enum fd_kind {
+	FD_UNKNOWN,  /* never seen being born: ask the kernel if it matters */
+	FD_OTHER,    /* certainly not a TCP socket */
+	FD_STREAM,   /* an IPv4 or IPv6 stream socket, not connected by us */
+	FD_CONNECTION
+};
+
+struct connection {
+	_Atomic uint32_t references; /* descriptors that name it */
+	_Atomic uint32_t next;       /* in the pool's free list */
+	_Atomic uint64_t permit;     /* struct permit; swapped out by whoever settles the call */
+	const struct rule *rule;
+	struct cell *cell;           /* NULL: the table of cells was full; passes unmetered */
+	struct exchange exchange;
+};
+
+struct fd_table {
+	_Atomic uint32_t *entries;
+	uint32_t size; /* 0 until start: nothing is ours */
+	struct connection *connections;
+	uint32_t capacity;
+};
+
+extern struct fd_table fd_table __attribute__((visibility("hidden")));
+
+/* Reserves memory. False without it. */
+bool fd_table_start(void);
+
+/* The connection of a descriptor, or NULL. */
+static inline struct connection *fd_table_find(int fd)
+{
+	uint32_t entry;
+
+	if ((uint32_t)fd >= fd_table.size)
+		return NULL;
+	entry = atomic_load_explicit(&fd_table.entries[fd], memory_order_acquire);
+	if (entry < FD_CONNECTION)
+		return NULL;
+	return &fd_table.connections[entry - FD_CONNECTION];
+}
+
+/* What is known; FD_CONNECTION for any connection, FD_UNKNOWN past the table. */
+enum fd_kind fd_table_kind(int fd);
+
+/*
+ * A descriptor was born or is known to be free again: whatever stood there is stale. Returns the
+ * connection whose last reference that was, to be settled and then given to fd_table_free(), or
+ * NULL.
+ */
+struct connection *fd_table_set(int fd, enum fd_kind kind);
+
+/* A fresh zeroed connection as `fd`'s, with one reference; NULL when the pool is empty or fd is past
+ * the table. *ret_stale as of fd_table_set(). */
+struct connection *fd_table_connect(int fd, struct connection **ret_stale);
+
+/* `copy` became a copy of `fd` (dup): shares whatever stands there. Returns as fd_table_set(). */
+struct connection *fd_table_copy(int fd, int copy);
+
+/* Back into the pool. */
+void fd_table_free(struct connection *connection);
+
+/* Calls `each` for every connection that has a descriptor. */
+void fd_table_each(void (*each)(struct connection *connection));
+
+#endif

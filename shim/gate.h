@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The one path of every guarded call: hooks ask before the real call and tell after it. Every
+ * function keeps errno unless it says that it sets it; none blocks, locks or allocates.
+ *
+ * A hook looks like this:
+ *
+ *	struct connection *connection = gate_find(fd);
+ *	if (!connection)
+ *		return real()->send(fd, data, size, flags);
+ *	struct iovec vector = { (void *)data, size };
+ *	struct gate gate;
+ *	if (!gate_send(&gate, connection, fd, (struct bytes){ &vector, 1 }))
+ *		return -1;
+ *	return gate_sent(&gate, real()->send(fd, data, size, flags));
+ */
+#ifndef SHUNT_SHIM_GATE_H
+#define SHUNT_SHIM_GATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/socket.h>
+#include <sys/types.h>
+
+#include "shim/exchange.h"
+#include "shim/fd_table.h"
+
+/* What a hook carries from before the real call to after it. The second half may never run. */
+struct gate {
+	struct connection *connection; /* NULL: not ours; the second half does nothing */
+	struct bytes bytes;
+	uint64_t began_ns;
+	int fd;
+	bool is_peek;
+};
+
+/* The connection of a descriptor that is ours to judge, or NULL: one bounds check and one load. */
+static inline struct connection *gate_find(int fd)
+{
+	return fd_table_find(fd);
+}
+
+/* connect(), sendto()/sendmsg() with MSG_FASTOPEN. False: refused, errno is set, no SYN leaves. */
+bool gate_connect(struct gate *gate, int fd, const struct sockaddr *address, socklen_t length);
+int gate_connected(struct gate *gate, int result);
+
+/* False: refused or cut; errno is ECONNRESET and nothing may be sent. */
+bool gate_send(struct gate *gate, struct connection *connection, int fd, struct bytes bytes);
+ssize_t gate_sent(struct gate *gate, ssize_t result);
+
+/* After gate_connect() of a fast-open send was true: tells of the bytes that went with the SYN. */
+ssize_t gate_fast_opened(struct gate *gate, struct bytes bytes, ssize_t result);
+
+/* False: cut; errno is ECONNRESET. `bytes` is where the data will be. */
+bool gate_receive(struct gate *gate, struct connection *connection, struct bytes bytes, int flags);
+ssize_t gate_received(struct gate *gate, ssize_t result);
+
+/* poll, select: gate_wait_begins() gives a time (or 0: nothing here cares) to be handed to
+ * gate_waited() for each descriptor that was named for reading, if the timeout was not 0. */
+uint64_t gate_wait_begins(struct connection *connection);
+void gate_waited(struct connection *connection, uint64_t began_ns);
+
+/* getsockopt(SO_ERROR) succeeded and gave `error`; on a cut connection *ret_error is ECONNRESET. */
+void gate_so_error(int fd, int *error);
+
+/* setsockopt(SO_RCVTIMEO) succeeded. */
+void gate_receive_timeout(int fd, uint64_t timeout_ns);
+
+/* Before shutdown()'s own errors matter: call after it succeeded. */
+void gate_shut(int fd, int how);
+
+/* socket() made `fd`. */
+void gate_born(int fd, int domain, int type);
+
+/* accept, socketpair, open-like: `fd` is certainly no socket that connects. */
+void gate_born_other(int fd);
+
+/* Before the real close(): settles the call if this is the last descriptor, and forgets fd. */
+void gate_close(int fd);
+
+/* close_range(), closefrom(): every descriptor from first to last. Cost bounded by the table. */
+void gate_close_range(unsigned int first, unsigned int last);
+
+/* dup, dup2, dup3, F_DUPFD made `copy` of `fd`. For dup2 over a tracked descriptor call
+ * gate_close(copy) before the real call unless fd == copy. */
+void gate_copied(int fd, int copy);
+
+/* fdopen() took fd. */
+void gate_left_to_stdio(int fd);
+
+/* The program ends itself (exit family, our destructor): settles all open calls, once. */
+void gate_exit(void);
+
+/* pthread_atfork handlers. */
+void gate_fork_prepare(void);
+void gate_fork_parent(void);
+void gate_fork_child(void);
+
+#endif

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What this process runs with: its rules, the segment, switches. Written at start (and a few fields
+ * after fork); read by hooks.
+ */
+#ifndef SHUNT_SHIM_RUNTIME_H
+#define SHUNT_SHIM_RUNTIME_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/breaker.h"
+#include "core/config.h"
+#include "core/segment.h"
+
+struct runtime {
+	_Atomic bool is_active;   /* rules and a segment are there: hooks may judge */
+	_Atomic bool has_filter;  /* a seccomp filter was seen: no thread, no log, no owner check */
+	bool observe;             /* decide, count and log; refuse nothing */
+	uint32_t pid;
+	uint64_t seed;
+	struct segment *segment;
+	const char *private_reason; /* why the breakers are private, or NULL */
+	struct segment_rule *rule_records[CONFIG_MAX_RULES]; /* by index of rule; may hold NULL */
+	struct config config;
+};
+
+extern struct runtime runtime;
+
+/* Is this call one to judge? Not before the constructor, not in a vfork child. */
+bool runtime_is_judging(void);
+
+/* A number for this call: from the seed and a counter. */
+uint64_t runtime_random(void);
+
+/* The breaker of a rule's cell, ready for breaker_*(). */
+struct breaker runtime_breaker(const struct rule *rule, struct cell *cell);
+
+/* The cell for an endpoint that `rule` matched, by the rule's `per`; NULL when the table is full.
+ * host: the name the rule matched, or NULL where it matched the address. */
+struct cell *runtime_cell(const struct rule *rule, enum cell_kind kind,
+		const struct endpoint *endpoint, uint64_t now_ns);
+
+/* Counts a match of the rule, for status. */
+void runtime_matched(const struct rule *rule);
+
+/* Tells the log about a transition, if there was one. */
+void runtime_announce(const struct breaker *breaker, enum transition transition);
+
+#endif
