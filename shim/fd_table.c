@@ -1,2 +1,180 @@
 /* SPDX-License-Identifier: MIT */
 #include "shim/fd_table.h"
+
+#include <stddef.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+
+#define TABLE_SIZE_LEAST 65536u
+#define TABLE_SIZE_MOST (1u << 20)
+#define POOL_SIZE 65536u
+
+struct fd_table fd_table;
+
+/* The free list: count of pops (so that a slow popper cannot be fooled by a slot that went and came
+ * back) above, index + 1 of the first free connection below. */
+static _Atomic uint64_t free_head;
+static _Atomic uint32_t used_from_start; /* connections [0, this) were given out at least once */
+
+static void *reserve(size_t size)
+{
+	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	return memory == MAP_FAILED ? NULL : memory;
+}
+
+bool fd_table_start(void)
+{
+	struct rlimit limit;
+	uint32_t size = TABLE_SIZE_MOST;
+
+	if (!getrlimit(RLIMIT_NOFILE, &limit) && limit.rlim_max < size)
+		size = limit.rlim_max < TABLE_SIZE_LEAST ? TABLE_SIZE_LEAST : (uint32_t)limit.rlim_max;
+	fd_table.connections = reserve(POOL_SIZE * sizeof(struct connection));
+	fd_table.entries = reserve(size * sizeof(*fd_table.entries));
+	if (!fd_table.connections || !fd_table.entries)
+		return false;
+	fd_table.capacity = POOL_SIZE;
+	fd_table.size = size;
+	return true;
+}
+
+enum fd_kind fd_table_kind(int fd)
+{
+	uint32_t entry;
+
+	if ((uint32_t)fd >= fd_table.size)
+		return FD_UNKNOWN;
+	entry = atomic_load_explicit(&fd_table.entries[fd], memory_order_acquire);
+	return entry < FD_CONNECTION ? (enum fd_kind)entry : FD_CONNECTION;
+}
+
+static uint32_t connection_index(const struct connection *connection)
+{
+	return (uint32_t)(connection - fd_table.connections);
+}
+
+/* Takes one reference away; the connection where it was the last. */
+static struct connection *release(uint32_t entry)
+{
+	struct connection *connection;
+
+	if (entry < FD_CONNECTION)
+		return NULL;
+	connection = &fd_table.connections[entry - FD_CONNECTION];
+	/* acq_rel: who drops the last reference sees all that other descriptors' users did. */
+	if (atomic_fetch_sub_explicit(&connection->references, 1, memory_order_acq_rel) != 1)
+		return NULL;
+	return connection;
+}
+
+static struct connection *replace(int fd, uint32_t entry)
+{
+	return release(atomic_exchange_explicit(&fd_table.entries[fd], entry,
+			memory_order_acq_rel));
+}
+
+struct connection *fd_table_set(int fd, enum fd_kind kind)
+{
+	if ((uint32_t)fd >= fd_table.size)
+		return NULL;
+	/* Most closes are of descriptors that nothing is known of: spare them the locked write. */
+	if (atomic_load_explicit(&fd_table.entries[fd], memory_order_relaxed) == (uint32_t)kind)
+		return NULL;
+	return replace(fd, kind);
+}
+
+static struct connection *pool_pop(void)
+{
+	uint64_t head = atomic_load_explicit(&free_head, memory_order_acquire);
+	uint32_t fresh;
+
+	while ((uint32_t)head != 0) {
+		struct connection *first = &fd_table.connections[(uint32_t)head - 1];
+		uint64_t next = atomic_load_explicit(&first->next, memory_order_relaxed);
+
+		if (atomic_compare_exchange_weak_explicit(&free_head, &head,
+				((head >> 32) + 1) << 32 | next,
+				memory_order_acquire, memory_order_acquire))
+			return first;
+	}
+	fresh = atomic_load_explicit(&used_from_start, memory_order_relaxed);
+	do {
+		if (fresh >= fd_table.capacity)
+			return NULL;
+	} while (!atomic_compare_exchange_weak_explicit(&used_from_start, &fresh, fresh + 1,
+			memory_order_relaxed, memory_order_relaxed));
+	return &fd_table.connections[fresh];
+}
+
+void fd_table_free(struct connection *connection)
+{
+	uint64_t head = atomic_load_explicit(&free_head, memory_order_relaxed);
+
+	do {
+		atomic_store_explicit(&connection->next, (uint32_t)head, memory_order_relaxed);
+	} while (!atomic_compare_exchange_weak_explicit(&free_head, &head,
+			(head >> 32) << 32 | (connection_index(connection) + 1),
+			memory_order_release, memory_order_relaxed));
+	atomic_fetch_sub_explicit(&fd_table.live, 1, memory_order_relaxed);
+}
+
+struct connection *fd_table_connect(int fd, struct connection **ret_stale)
+{
+	struct connection *connection;
+
+	*ret_stale = NULL;
+	if ((uint32_t)fd >= fd_table.size)
+		return NULL;
+	connection = pool_pop();
+	if (!connection)
+		return NULL;
+	atomic_fetch_add_explicit(&fd_table.live, 1, memory_order_relaxed);
+	atomic_store_explicit(&connection->permit, 0, memory_order_relaxed);
+	connection->rule = NULL;
+	connection->cell = NULL;
+	connection->exchange = (struct exchange){ 0 };
+	atomic_store_explicit(&connection->references, 1, memory_order_relaxed);
+	/* The exchange publishes it: acq_rel in replace(). */
+	*ret_stale = replace(fd, FD_CONNECTION + connection_index(connection));
+	return connection;
+}
+
+/* One more reference, unless the last one is already gone. */
+static bool retain(struct connection *connection)
+{
+	uint32_t references = atomic_load_explicit(&connection->references, memory_order_relaxed);
+
+	do {
+		if (references == 0)
+			return false;
+	} while (!atomic_compare_exchange_weak_explicit(&connection->references, &references,
+			references + 1, memory_order_relaxed, memory_order_relaxed));
+	return true;
+}
+
+struct connection *fd_table_copy(int fd, int copy)
+{
+	uint32_t entry = FD_UNKNOWN;
+
+	if ((uint32_t)copy >= fd_table.size || fd == copy)
+		return NULL;
+	if ((uint32_t)fd < fd_table.size)
+		entry = atomic_load_explicit(&fd_table.entries[fd], memory_order_acquire);
+	if (entry >= FD_CONNECTION && !retain(&fd_table.connections[entry - FD_CONNECTION]))
+		entry = FD_UNKNOWN;
+	return replace(copy, entry);
+}
+
+void fd_table_each(void (*each)(struct connection *connection))
+{
+	uint32_t count = atomic_load_explicit(&used_from_start, memory_order_acquire);
+
+	for (uint32_t index = 0; index < count; index++) {
+		struct connection *connection = &fd_table.connections[index];
+
+		if (atomic_load_explicit(&connection->references, memory_order_acquire))
+			each(connection);
+	}
+}

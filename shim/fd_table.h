@@ -36,8 +36,9 @@ struct connection {
 struct fd_table {
 	_Atomic uint32_t *entries;
 	uint32_t size; /* 0 until start: nothing is ours */
-	struct connection *connections;
 	uint32_t capacity;
+	struct connection *connections;
+	_Atomic uint32_t live; /* connections in use */
 };
 
 extern struct fd_table fd_table __attribute__((visibility("hidden")));

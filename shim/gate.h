@@ -55,9 +55,9 @@ ssize_t gate_fast_opened(struct gate *gate, struct bytes bytes, ssize_t result);
 bool gate_receive(struct gate *gate, struct connection *connection, struct bytes bytes, int flags);
 ssize_t gate_received(struct gate *gate, ssize_t result);
 
-/* poll, select: gate_wait_begins() gives a time (or 0: nothing here cares) to be handed to
- * gate_waited() for each descriptor that was named for reading, if the timeout was not 0. */
-uint64_t gate_wait_begins(struct connection *connection);
+/* poll, select with a timeout that is not 0: the time before it, or 0 where no connection exists; to
+ * be handed to gate_waited() for each connection that was named for reading. */
+uint64_t gate_wait_clock(void);
 void gate_waited(struct connection *connection, uint64_t began_ns);
 
 /* getsockopt(SO_ERROR) succeeded and gave `error`; on a cut connection *ret_error is ECONNRESET. */
