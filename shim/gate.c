@@ -1,2 +1,359 @@
 /* SPDX-License-Identifier: MIT */
 #include "shim/gate.h"
+
+#include <errno.h>
+
+#include "core/breaker.h"
+#include "core/clock.h"
+#include "shim/call.h"
+#include "shim/endpoint.h"
+#include "shim/inside.h"
+#include "shim/lookup.h"
+#include "shim/names.h"
+#include "shim/real.h"
+#include "shim/runtime.h"
+#include "shim/timer.h"
+
+/* Only IPv4 and IPv6 stream sockets are guarded. What was never seen being born is asked for once;
+ * not under a seccomp filter, which may kill for a call that the program never makes. */
+static bool is_stream(int fd)
+{
+	enum fd_kind kind = fd_table_kind(fd);
+	int saved = errno;
+	int type;
+	socklen_t size = sizeof(type);
+
+	if (kind == FD_STREAM || kind == FD_CONNECTION)
+		return true;
+	if (kind == FD_OTHER || (uint32_t)fd >= fd_table.size ||
+			atomic_load_explicit(&runtime.has_filter, memory_order_relaxed))
+		return false;
+	if (real()->getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size)) {
+		errno = saved;
+		return false;
+	}
+	kind = type == SOCK_STREAM ? FD_STREAM : FD_OTHER;
+	call_end(fd_table_set(fd, kind));
+	return kind == FD_STREAM;
+}
+
+/* The rule that an address falls under, and its cell; NULL: none, or no cell is left. */
+static const struct rule *judge(const struct address *address, uint16_t port, uint64_t now_ns,
+		struct cell **ret_cell)
+{
+	char host[HOST_SIZE];
+	struct endpoint endpoint = { .address = address, .port = port };
+	const struct rule *rule;
+
+	if (runtime.config.wants_names && names_find(address, host))
+		endpoint.host = host;
+	rule = config_match(&runtime.config, &endpoint);
+	if (!rule)
+		return NULL;
+	runtime_matched(rule);
+	if (!target_wants_names(&rule->target))
+		endpoint.host = NULL;
+	*ret_cell = runtime_cell(rule, CELL_CONNECTION, &endpoint, now_ns);
+	return *ret_cell ? rule : NULL;
+}
+
+/* The connection that stands for fd from now on; NULL where the pool is empty. */
+static struct connection *track(int fd, const struct rule *rule, struct cell *cell)
+{
+	struct connection *connection = fd_table_find(fd);
+	struct connection *stale = NULL;
+
+	if (!connection)
+		connection = fd_table_connect(fd, &stale);
+	call_end(stale);
+	if (connection) {
+		connection->rule = rule;
+		connection->cell = cell;
+	}
+	return connection;
+}
+
+/* connect() on a connection that we know. True where nothing more is to be asked. */
+static bool connect_again(struct gate *gate, struct connection *connection,
+		const struct sockaddr *address, socklen_t length)
+{
+	if (address && length >= sizeof(address->sa_family) && address->sa_family == AF_UNSPEC) {
+		gate->connection = connection;
+		gate->is_disconnect = true;
+		return true;
+	}
+	if (!exchange_has(&connection->exchange, EXCHANGE_PENDING | EXCHANGE_ESTABLISHED))
+		return false;
+	gate->connection = connection;
+	return true;
+}
+
+static bool refuse(const struct rule *rule, struct cell *cell, uint64_t now_ns)
+{
+	struct breaker breaker = runtime_breaker(rule, cell);
+
+	timer_watch(rule, cell, breaker_wake_time_ns(&breaker, now_ns));
+	if (runtime.observe)
+		return true;
+	errno = rule->settings.refuse_errno;
+	return false;
+}
+
+bool gate_connect(struct gate *gate, int fd, const struct sockaddr *address, socklen_t length)
+{
+	struct connection *connection = fd_table_find(fd);
+	struct address peer;
+	uint16_t port;
+	uint64_t now_ns;
+	const struct rule *rule;
+	struct cell *cell;
+	struct permit permit;
+
+	*gate = (struct gate){ .fd = fd };
+	if (!runtime_is_judging() || inside_is(__builtin_frame_address(0)))
+		return true;
+	lookup_settle();
+	if (connection && connect_again(gate, connection, address, length))
+		return true;
+	if (!endpoint_read(address, length, &peer, &port) || !is_stream(fd))
+		return true;
+	now_ns = clock_now_ns();
+	rule = judge(&peer, port, now_ns, &cell);
+	if (!rule) {
+		call_end(fd_table_set(fd, FD_STREAM));
+		return true;
+	}
+	if (!call_acquire(rule, cell, now_ns, &permit))
+		return refuse(rule, cell, now_ns);
+	connection = track(fd, rule, cell);
+	if (!connection) {
+		struct breaker breaker = runtime_breaker(rule, cell);
+
+		breaker_report(&breaker, permit, OUTCOME_UNUSED, 0, now_ns);
+		return true;
+	}
+	exchange_begin(&connection->exchange, now_ns);
+	call_begin(connection, permit);
+	gate->connection = connection;
+	return true;
+}
+
+int gate_connected(struct gate *gate, int result)
+{
+	struct connection *connection = gate->connection;
+	int error = result ? errno : 0;
+	uint64_t now_ns;
+
+	if (!connection)
+		return result;
+	now_ns = clock_now_ns();
+	if (gate->is_disconnect) {
+		if (!result)
+			call_end(fd_table_set(gate->fd, FD_STREAM));
+	} else {
+		call_settle(connection, exchange_connected(&connection->exchange,
+				call_settings(connection), error, now_ns), now_ns);
+	}
+	if (result)
+		errno = error;
+	return result;
+}
+
+ssize_t gate_fast_opened(struct gate *gate, struct bytes bytes, ssize_t result)
+{
+	int error = errno;
+
+	gate_connected(gate, result < 0 ? -1 : 0);
+	if (!gate->connection)
+		return result;
+	gate->bytes = bytes;
+	errno = error;
+	return result < 0 ? result : gate_sent(gate, result);
+}
+
+/* Refused in mid-life: nothing is sent, and whoever waits on the socket wakes. */
+static void cut(struct connection *connection, int fd)
+{
+	exchange_cut(&connection->exchange);
+	real()->shutdown(fd, SHUT_RD);
+}
+
+/* The first bytes of a call, or of a connection. */
+__attribute__((noinline)) static bool begin_send(struct gate *gate)
+{
+	struct connection *connection = gate->connection;
+	uint64_t now_ns = clock_now_ns();
+	struct exchange_step step = exchange_will_send(&connection->exchange,
+			call_settings(connection), gate->bytes, now_ns);
+	struct permit permit;
+
+	call_settle(connection, step, now_ns);
+	if (!step.starts_call || !connection->rule)
+		return true;
+	if (call_acquire(connection->rule, connection->cell, now_ns, &permit)) {
+		call_begin(connection, permit);
+		exchange_call(&connection->exchange, now_ns);
+		return true;
+	}
+	if (runtime.observe)
+		return true;
+	cut(connection, gate->fd);
+	errno = ECONNRESET;
+	return false;
+}
+
+bool gate_send(struct gate *gate, struct connection *connection, int fd, struct bytes bytes)
+{
+	*gate = (struct gate){ .connection = connection, .bytes = bytes, .fd = fd };
+	if (exchange_has(&connection->exchange, EXCHANGE_CUT)) {
+		errno = ECONNRESET;
+		return false;
+	}
+	if (exchange_has(&connection->exchange, EXCHANGE_UNMETERED) || process_is_vfork_child()) {
+		gate->connection = NULL;
+		return true;
+	}
+	if (exchange_is_sending(&connection->exchange))
+		return true;
+	return begin_send(gate);
+}
+
+ssize_t gate_sent(struct gate *gate, ssize_t result)
+{
+	struct connection *connection = gate->connection;
+	struct exchange_step step;
+	uint64_t now_ns;
+	int error;
+
+	if (!connection)
+		return result;
+	error = errno;
+	now_ns = clock_coarse_ns();
+	step = exchange_sent(&connection->exchange, call_settings(connection), gate->bytes, result,
+			error, now_ns);
+	if (step.ended != OUTCOME_NONE || step.is_silent || step.has_spoken)
+		call_settle(connection, step, now_ns);
+	errno = error;
+	return result;
+}
+
+bool gate_receive(struct gate *gate, struct connection *connection, struct bytes bytes, int flags)
+{
+	*gate = (struct gate){
+		.connection = connection,
+		.bytes = bytes,
+		.is_peek = flags & MSG_PEEK,
+	};
+	if (exchange_has(&connection->exchange, EXCHANGE_CUT)) {
+		errno = ECONNRESET;
+		return false;
+	}
+	if (process_is_vfork_child())
+		gate->connection = NULL;
+	else if (exchange_times_receive(&connection->exchange))
+		gate->began_ns = clock_coarse_ns();
+	return true;
+}
+
+__attribute__((noinline)) static ssize_t mind_receive(struct gate *gate, ssize_t result)
+{
+	struct connection *connection = gate->connection;
+	struct exchange *exchange = &connection->exchange;
+	int error = errno;
+	/* Latency deserves the precise clock; where no call is open, nobody asks for the time. */
+	uint64_t now_ns = exchange_has(exchange, EXCHANGE_OPEN) ? clock_now_ns() : clock_coarse_ns();
+
+	call_settle(connection, exchange_received(exchange, call_settings(connection), gate->bytes, result,
+			error, gate->is_peek, gate->began_ns, now_ns), now_ns);
+	/* Another thread's send was refused, and shut the receiving side under this recv. */
+	if (result == 0 && exchange_has(exchange, EXCHANGE_CUT)) {
+		errno = ECONNRESET;
+		return -1;
+	}
+	errno = error;
+	return result;
+}
+
+ssize_t gate_received(struct gate *gate, ssize_t result)
+{
+	if (!gate->connection)
+		return result;
+	/* Asked after the real call: while this thread waited, another may have sent a request. */
+	if (result > 0 && !exchange_minds_receive(&gate->connection->exchange))
+		return result;
+	return mind_receive(gate, result);
+}
+
+uint64_t gate_wait_clock(void)
+{
+	if (!atomic_load_explicit(&fd_table.live, memory_order_relaxed))
+		return 0;
+	return clock_coarse_ns();
+}
+
+void gate_waited(struct connection *connection, uint64_t began_ns)
+{
+	uint64_t now_ns;
+
+	if (!began_ns || !exchange_times_receive(&connection->exchange))
+		return;
+	now_ns = clock_coarse_ns();
+	call_settle(connection, exchange_waited(&connection->exchange, call_settings(connection), began_ns,
+			now_ns), now_ns);
+}
+
+void gate_so_error(int fd, int *error)
+{
+	struct connection *connection = fd_table_find(fd);
+	uint64_t now_ns;
+
+	if (!connection || process_is_vfork_child())
+		return;
+	if (exchange_has(&connection->exchange, EXCHANGE_CUT)) {
+		*error = ECONNRESET;
+		return;
+	}
+	now_ns = clock_now_ns();
+	call_settle(connection, exchange_so_error(&connection->exchange, call_settings(connection), *error,
+			now_ns), now_ns);
+}
+
+void gate_receive_timeout(int fd, uint64_t timeout_ns)
+{
+	struct connection *connection = fd_table_find(fd);
+	struct connection *stale = NULL;
+
+	if (!runtime_is_judging())
+		return;
+	/* Set before connect: remembered in a connection that no rule judges yet. */
+	if (!connection && timeout_ns && fd_table_kind(fd) == FD_STREAM)
+		connection = fd_table_connect(fd, &stale);
+	call_end(stale);
+	if (connection)
+		exchange_set_receive_timeout(&connection->exchange, timeout_ns);
+}
+
+void gate_shut(int fd, int how)
+{
+	struct connection *connection = fd_table_find(fd);
+	uint64_t now_ns;
+
+	if (!connection || process_is_vfork_child())
+		return;
+	now_ns = clock_now_ns();
+	call_settle(connection, exchange_shutdown(&connection->exchange, call_settings(connection), how,
+			now_ns), now_ns);
+}
+
+void gate_left_to_stdio(int fd)
+{
+	struct connection *connection = fd_table_find(fd);
+	uint64_t now_ns;
+
+	if (!connection || process_is_vfork_child())
+		return;
+	now_ns = clock_now_ns();
+	call_settle(connection, exchange_left_to_stdio(&connection->exchange, call_settings(connection),
+			now_ns), now_ns);
+	call_end(fd_table_set(fd, FD_UNKNOWN));
+}

@@ -32,6 +32,7 @@ struct gate {
 	uint64_t began_ns;
 	int fd;
 	bool is_peek;
+	bool is_disconnect;
 };
 
 /* The connection of a descriptor that is ours to judge, or NULL: one bounds check and one load. */
@@ -91,8 +92,8 @@ void gate_left_to_stdio(int fd);
 /* The program ends itself (exit family, our destructor): settles all open calls, once. */
 void gate_exit(void);
 
-/* pthread_atfork handlers. */
-void gate_fork_prepare(void);
+/* pthread_atfork handlers. A call that is open at fork is cancelled, by the parent, and its connection
+ * leaves the model in both. */
 void gate_fork_parent(void);
 void gate_fork_child(void);
 

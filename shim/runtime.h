@@ -31,6 +31,9 @@ extern struct runtime runtime;
 /* Is this call one to judge? Not before the constructor, not in a vfork child. */
 bool runtime_is_judging(void);
 
+/* In a forked child: its own pid. */
+void runtime_forked(void);
+
 /* A number for this call: from the seed and a counter. */
 uint64_t runtime_random(void);
 

@@ -1,1 +1,116 @@
 /* SPDX-License-Identifier: MIT */
+/* Boot in stages, fork handlers, stop. Until the last stage is through, hooks pass straight on. */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <unistd.h>
+
+#include "core/clock.h"
+#include "core/text.h"
+#include "shim/backtrace.h"
+#include "shim/fd_table.h"
+#include "shim/gate.h"
+#include "shim/log.h"
+#include "shim/runtime.h"
+
+/* Most processes under a preload are not meant at all: find that out without reading anything else. */
+static bool is_meant(char *const environment[])
+{
+	for (size_t index = 0; environment && environment[index]; index++)
+		if (!strncmp(environment[index], "SHUNT_", strlen("SHUNT_")))
+			return true;
+	return false;
+}
+
+/* Under a seccomp filter a call of our own may be the program's death. */
+static bool has_filter(void)
+{
+	static char text[4096];
+	const char *line;
+	ssize_t size;
+	int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return false;
+	size = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	if (size <= 0)
+		return false;
+	text[size] = '\0';
+	line = strstr(text, "\nSeccomp:\t");
+	return line && line[strlen("\nSeccomp:\t")] != '0';
+}
+
+static bool start_segment(void)
+{
+	const struct config *config = &runtime.config;
+	const char *path = config->state_path[0] ? config->state_path : NULL;
+
+	if (config->state_private)
+		runtime.private_reason = "SHUNT_STATE=private";
+	else
+		runtime.segment = segment_open(path, true, &runtime.private_reason);
+	if (!runtime.segment)
+		runtime.segment = segment_open_private();
+	return runtime.segment;
+}
+
+/* Every rule and every rule that was left out gets its line in status. */
+static void register_rules(void)
+{
+	const struct config *config = &runtime.config;
+
+	for (size_t index = 0; index < config->rule_count; index++)
+		runtime.rule_records[index] = segment_rule(runtime.segment,
+				config->rules[index].name, NULL);
+	for (size_t index = 0; index < config->problem_count && index < CONFIG_MAX_PROBLEMS; index++) {
+		const struct problem *problem = &config->problems[index];
+
+		log_line("%s", problem->text);
+		if (problem->name[0])
+			segment_rule(runtime.segment, problem->name, problem->text);
+	}
+}
+
+static void start(char *const environment[])
+{
+	struct config *config = &runtime.config;
+
+	config_load(config, environment, program_invocation_short_name);
+	if (config->is_off || (!config->rule_count && !config->problem_count))
+		return;
+	atomic_store_explicit(&runtime.has_filter, has_filter(), memory_order_relaxed);
+	runtime.observe = config->observe;
+	runtime.pid = (uint32_t)getpid();
+	runtime.seed = config->has_seed ? config->seed : clock_now_ns() ^ (uint64_t)runtime.pid << 32;
+	log_start(config->log, config->log_path);
+	if (!start_segment())
+		return;
+	register_rules();
+	if (!config->rule_count || !fd_table_start())
+		return;
+	if (config->backtrace)
+		backtrace_start();
+	pthread_atfork(NULL, gate_fork_parent, gate_fork_child);
+	/* release: a hook that sees this sees all of the above. */
+	atomic_store_explicit(&runtime.is_active, true, memory_order_release);
+}
+
+__attribute__((constructor)) static void library_start(int count, char **arguments,
+		char **environment)
+{
+	int error = errno;
+
+	(void)count;
+	(void)arguments;
+	if (is_meant(environment) && !getauxval(AT_SECURE))
+		start(environment);
+	errno = error;
+}
+
+__attribute__((destructor)) static void library_stop(void)
+{
+	gate_exit();
+}

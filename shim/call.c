@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+#include "shim/call.h"
+
+#include <string.h>
+
+#include "core/breaker.h"
+#include "core/clock.h"
+#include "shim/runtime.h"
+
+/* How long a probe may hold its slot on a connection that is established and silent. */
+#define SILENT_LEASE_MS ((uint32_t)(EXCHANGE_IDLE_NS / 1000000))
+
+static struct permit permit_swap(struct connection *connection, struct permit permit)
+{
+	uint64_t word;
+
+	memcpy(&word, &permit, sizeof(word));
+	/* acq_rel: who ends a call sees all that who began it wrote, and the other way round. */
+	word = atomic_exchange_explicit(&connection->permit, word, memory_order_acq_rel);
+	memcpy(&permit, &word, sizeof(permit));
+	return permit;
+}
+
+void call_begin(struct connection *connection, struct permit permit)
+{
+	permit_swap(connection, permit);
+}
+
+void call_forget(struct connection *connection)
+{
+	permit_swap(connection, (struct permit){ 0 });
+}
+
+static void permit_replace(struct connection *connection, struct permit held, struct permit now)
+{
+	uint64_t expected, wanted;
+
+	memcpy(&expected, &held, sizeof(expected));
+	memcpy(&wanted, &now, sizeof(wanted));
+	atomic_compare_exchange_strong_explicit(&connection->permit, &expected, wanted,
+			memory_order_acq_rel, memory_order_relaxed);
+}
+
+const struct settings *call_settings(const struct connection *connection)
+{
+	return connection->rule ? &connection->rule->settings : &settings_default;
+}
+
+/* A probe on a connection that went silent gives its slot up early; one that spoke holds it again. */
+static void renew(struct connection *connection, const struct breaker *breaker, bool is_silent,
+		uint64_t now_ns)
+{
+	struct permit permit;
+	uint64_t word = atomic_load_explicit(&connection->permit, memory_order_acquire);
+	uint32_t lease_ms = breaker->settings->lease_ms;
+
+	memcpy(&permit, &word, sizeof(permit));
+	if (permit.kind != PERMIT_PROBE)
+		return;
+	if (is_silent && lease_ms && lease_ms <= SILENT_LEASE_MS)
+		return;
+	permit_replace(connection, permit, breaker_renew(breaker, permit,
+			is_silent ? SILENT_LEASE_MS : 0, now_ns));
+}
+
+void call_settle(struct connection *connection, struct exchange_step step, uint64_t now_ns)
+{
+	struct breaker breaker;
+	struct permit permit;
+	uint64_t began_ns;
+
+	if (!connection->rule)
+		return;
+	breaker = runtime_breaker(connection->rule, connection->cell);
+	if (step.ended != OUTCOME_NONE) {
+		permit = permit_swap(connection, (struct permit){ 0 });
+		began_ns = atomic_load_explicit(&connection->exchange.began_ns,
+				memory_order_relaxed);
+		runtime_announce(&breaker, breaker_report(&breaker, permit, step.ended,
+				clock_elapsed_ns(began_ns, now_ns), now_ns));
+	} else if (step.is_silent || step.has_spoken) {
+		renew(connection, &breaker, step.is_silent, now_ns);
+	}
+}
+
+bool call_acquire(const struct rule *rule, struct cell *cell, uint64_t now_ns,
+		struct permit *ret_permit)
+{
+	struct breaker breaker = runtime_breaker(rule, cell);
+	uint64_t random = rule->settings.probes_ratio ? runtime_random() : 0;
+	struct decision decision = breaker_acquire(&breaker, now_ns, random, ret_permit);
+
+	if (decision.transition != TRANSITION_NONE)
+		runtime_announce(&breaker, decision.transition);
+	return decision.is_admitted;
+}
+
+void call_end(struct connection *connection)
+{
+	uint64_t now_ns;
+
+	if (!connection)
+		return;
+	now_ns = clock_now_ns();
+	call_settle(connection, exchange_closed(&connection->exchange, call_settings(connection), now_ns),
+			now_ns);
+	fd_table_free(connection);
+}

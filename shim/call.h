@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The call that is open on a connection: its permit goes in when it begins and comes out exactly once,
+ * whoever ends it. Lock-free, async-signal-safe, errno is kept.
+ */
+#ifndef SHUNT_SHIM_CALL_H
+#define SHUNT_SHIM_CALL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/circuit.h"
+#include "shim/exchange.h"
+#include "shim/fd_table.h"
+
+/* The rule's, or the defaults where no rule judges the connection (yet). */
+const struct settings *call_settings(const struct connection *connection);
+
+/* Asks the rule's breaker, and tells the log what that changed. False: refused, and counted so. */
+bool call_acquire(const struct rule *rule, struct cell *cell, uint64_t now_ns,
+		struct permit *ret_permit);
+
+/* The permit of a call that begins. */
+void call_begin(struct connection *connection, struct permit permit);
+
+/* Does what a step of the exchange asks for: reports the outcome where it ended the call, renews a
+ * probe's lease. */
+void call_settle(struct connection *connection, struct exchange_step step, uint64_t now_ns);
+
+/* Drops the permit without a word: another process reports it (fork). */
+void call_forget(struct connection *connection);
+
+/* The last descriptor of a connection is gone: ends its call and gives it back to the pool. NULL is
+ * accepted. */
+void call_end(struct connection *connection);
+
+#endif

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+/* Births, copies and deaths of descriptors and of the process. */
+#include <errno.h>
+
+#include "core/clock.h"
+#include "shim/call.h"
+#include "shim/gate.h"
+#include "shim/inside.h"
+#include "shim/lookup.h"
+#include "shim/runtime.h"
+#include "shim/timer.h"
+
+void gate_born(int fd, int domain, int type)
+{
+	bool is_inet = domain == AF_INET || domain == AF_INET6;
+	bool is_stream = (type & ~(SOCK_NONBLOCK | SOCK_CLOEXEC)) == SOCK_STREAM;
+
+	if (!runtime_is_judging())
+		return;
+	/* A connection that still stands there was closed out of our sight. */
+	call_end(fd_table_set(fd, is_inet && is_stream ? FD_STREAM : FD_OTHER));
+}
+
+void gate_born_other(int fd)
+{
+	if (runtime_is_judging())
+		call_end(fd_table_set(fd, FD_OTHER));
+}
+
+void gate_close(int fd)
+{
+	if (fd_table_kind(fd) == FD_UNKNOWN || process_is_vfork_child())
+		return;
+	lookup_settle();
+	call_end(fd_table_set(fd, FD_UNKNOWN));
+}
+
+void gate_close_range(unsigned int first, unsigned int last)
+{
+	if (process_is_vfork_child())
+		return;
+	for (unsigned int fd = first; fd <= last && fd < fd_table.size; fd++)
+		call_end(fd_table_set((int)fd, FD_UNKNOWN));
+}
+
+void gate_copied(int fd, int copy)
+{
+	if (fd_table_kind(fd) == FD_UNKNOWN && fd_table_kind(copy) == FD_UNKNOWN)
+		return;
+	if (runtime_is_judging())
+		call_end(fd_table_copy(fd, copy));
+}
+
+static void end_with_process(struct connection *connection)
+{
+	uint64_t now_ns = clock_now_ns();
+
+	call_settle(connection, exchange_closed(&connection->exchange, call_settings(connection),
+			now_ns), now_ns);
+}
+
+void gate_exit(void)
+{
+	if (!runtime_is_judging())
+		return;
+	lookup_settle();
+	fd_table_each(end_with_process);
+}
+
+static void cancel(struct connection *connection)
+{
+	if (exchange_has(&connection->exchange, EXCHANGE_OPEN))
+		call_settle(connection, exchange_cancelled(&connection->exchange), clock_now_ns());
+}
+
+/* The parent reports what both copies lose. */
+static void cancel_silently(struct connection *connection)
+{
+	if (!exchange_has(&connection->exchange, EXCHANGE_OPEN))
+		return;
+	call_forget(connection);
+	exchange_cancelled(&connection->exchange);
+}
+
+void gate_fork_parent(void)
+{
+	int error = errno;
+
+	if (runtime_is_judging())
+		fd_table_each(cancel);
+	errno = error;
+}
+
+void gate_fork_child(void)
+{
+	if (!runtime_is_judging())
+		return;
+	runtime_forked();
+	timer_forget();
+	fd_table_each(cancel_silently);
+}
