@@ -38,8 +38,8 @@ static bool is_stream(int fd)
 }
 
 /* The rule that an address falls under, and its cell; NULL: none, or no cell is left. */
-static const struct rule *judge(const struct address *address, uint16_t port, uint64_t now_ns,
-		struct cell **ret_cell)
+static const struct rule *judge(int fd, const struct address *address, uint16_t port,
+		uint64_t now_ns, struct cell **ret_cell)
 {
 	char host[HOST_SIZE];
 	struct endpoint endpoint = { .address = address, .port = port };
@@ -48,7 +48,7 @@ static const struct rule *judge(const struct address *address, uint16_t port, ui
 	if (runtime.config.wants_names && names_find(address, host))
 		endpoint.host = host;
 	rule = config_match(&runtime.config, &endpoint);
-	if (!rule)
+	if (!rule || !is_stream(fd))
 		return NULL;
 	runtime_matched(rule);
 	if (!target_wants_names(&rule->target))
@@ -115,12 +115,13 @@ bool gate_connect(struct gate *gate, int fd, const struct sockaddr *address, soc
 	lookup_settle();
 	if (connection && connect_again(gate, connection, address, length))
 		return true;
-	if (!endpoint_read(address, length, &peer, &port) || !is_stream(fd))
+	if (fd_table_kind(fd) == FD_OTHER || !endpoint_read(address, length, &peer, &port))
 		return true;
 	now_ns = clock_now_ns();
-	rule = judge(&peer, port, now_ns, &cell);
+	rule = judge(fd, &peer, port, now_ns, &cell);
 	if (!rule) {
-		call_end(fd_table_set(fd, FD_STREAM));
+		if (connection)
+			call_end(fd_table_set(fd, FD_STREAM));
 		return true;
 	}
 	if (!call_acquire(rule, cell, now_ns, &permit))
