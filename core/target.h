@@ -7,31 +7,26 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/address.h"
+
 #define HOST_SIZE 256 /* a DNS name, lower case, without the trailing dot, terminated */
-
-/* An IP address: IPv4 and v4-mapped IPv6 are both family 4 with the address in the first four bytes
- * and the rest zero, so that two spellings of one address compare equal by memcmp. 0.0.0.0 and ::
- * are normalised to 127.0.0.1 and ::1: the kernel connects to those. */
-struct address {
-	uint8_t bytes[16];
-	uint8_t family; /* 4, 6, or 0: none */
-	uint8_t reserved[3];
-};
-
-/* "10.1.2.3", "2001:db8::1" into `text`; at least 46 bytes. Returns text. Own formatter: safe in a
- * hook. */
-char *address_format(const struct address *address, char *text);
-
-/* Reads a numeric address (also "[v6]"); false and *ret untouched if it is none. */
-bool address_parse(const char *text, struct address *ret);
-
-/* From network-order bytes. */
-struct address address_from_v4(const void *four_bytes);
-struct address address_from_v6(const void *sixteen_bytes);
 
 /* Lower case, without a trailing dot, into a buffer of HOST_SIZE. False if it does not fit. */
 bool host_normalize(const char *host, char *ret);
 
+/*
+ * What users write, all without case and without a trailing dot:
+ *
+ *	pay.internal          that name
+ *	.example.com          every name below it: a.example.com, not example.com itself
+ *	web-?.example.*       a glob over names; never over addresses
+ *	10.1.2.3  2001:db8::1 that address, under whatever name it was asked for
+ *	10.0.0.0/8            every address of the prefix
+ *	any                   everything, lookups too
+ *
+ * with an optional :PORT or :FIRST-LAST (an IPv6 address then stands in brackets), and ^ in front.
+ * Names are letters, digits, - and _; international ones are written in punycode.
+ */
 enum target_kind { TARGET_EXACT, TARGET_SUFFIX, TARGET_GLOB, TARGET_RANGE, TARGET_ANY };
 
 struct target {
@@ -57,13 +52,19 @@ struct endpoint {
 	bool is_lookup;
 };
 
+/* The spelling that was probably meant by a text that target_parse() refused (10.1.2.3/8: 10.0.0.0/8),
+ * at least 64 bytes. False where none is known. */
+bool target_suggest(const char *text, char *ret, size_t size);
+
+/* A rule by name needs the name, a rule by address needs the address; `any` needs neither. The port
+ * counts only where there is an address. */
 bool target_matches(const struct target *target, const struct endpoint *endpoint);
 
 /* Is it decided by names only, so that names must be learned for it? */
 bool target_wants_names(const struct target *target);
 
-/* Order of rules: < 0 if `a` is more specific. Exact, suffix, glob, range, any; then the longer, then
- * the narrower port range. */
+/* Order of rules: < 0 if `a` is more specific. Exact, suffix, glob, range, any; then the longer (an
+ * exact name before an exact address), then the narrower port range. 0 where they are equal in rank. */
 int target_compare(const struct target *a, const struct target *b);
 
 #endif

@@ -11,22 +11,27 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* "250ms", "5s", "1.5h": a number and one of ns us ms s m h. Nanoseconds. */
+/* "250ms", "5s", "1.5h": a number and one of ns us ms s m h. Nanoseconds; fractions of one are cut. */
 const char *text_duration(const char *text, uint64_t *ret_ns);
 
-/* "50%", "0.5%", "1/20": parts per million, 0..1000000. */
+/* "50%", "0.5%", "1/20": parts per million, 0..1000000. Rounded down, so that one in three reaches
+ * "1/3"; but never to 0. */
 const char *text_ratio(const char *text, uint32_t *ret_ratio);
 
-/* "64KB", "1MiB", "10B". Bytes. */
+/* "64KB", "1MiB", "10B": a number and one of B KB KiB MB MiB. Bytes; fractions of one are cut. */
 const char *text_size(const char *text, uint64_t *ret_bytes);
 
 /* A whole number from 0. */
 const char *text_count(const char *text, uint64_t *ret);
 
+/* "2", "1.5": thousandths, cut. */
+const char *text_thousandths(const char *text, uint64_t *ret);
+
 /* 1..65535, or a range of them. */
 const char *text_ports(const char *text, uint16_t *ret_low, uint16_t *ret_high);
 
-/* The nearest of `count` words for a misspelt one, or NULL where none is near. */
+/* The nearest of `count` words for a misspelt one (case, a letter too many, two letters swapped), or
+ * NULL where none is near. */
 const char *text_nearest(const char *word, const char *const words[], size_t count);
 
 /* snprintf for hooks and constructors: only %s %d %u %lu %llu %x %c %%, never the locale, always
@@ -37,7 +42,13 @@ size_t text_format(char *ret, size_t size, const char *format, ...)
 /* Copies what fits, always terminated; returns the length copied. */
 size_t text_copy(char *ret, size_t size, const char *text);
 
-/* Does the glob (*, ?) match the whole text? Linear time and no recursion, whatever the pattern. */
+/* What a message shows of something that a user wrote: printable ASCII only (the rest as \xNN),
+ * shortened with "..." to fit. Always terminated; `size` at least 8. Returns ret. */
+#define TEXT_QUOTE_SIZE 64
+char *text_quote(char *ret, size_t size, const char *text, size_t length);
+
+/* Does the glob (*, ?) match the whole text? No recursion; time at most the product of the two
+ * lengths, whatever the pattern. */
 bool text_glob(const char *glob, const char *text);
 
 /* FNV-1a style 64-bit hash, continued from `seed` (0 to begin). Stable: it is part of the segment. */
