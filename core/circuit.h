@@ -71,4 +71,71 @@ enum transition {
 	TRANSITION_CLOSED       /* half-open -> closed, or any -> closed by hand */
 };
 
+#define CIRCUIT_EPOCH_MASK 0x3fffu
+#define CIRCUIT_MAX_PROBES 15u
+
+/* What the rule of whoever decides says about its circuit. */
+struct circuit_policy {
+	uint32_t sleep_ms;
+	uint32_t lease_ms;     /* 0: a probe may stay unreported for ever */
+	uint32_t probes;       /* 1..CIRCUIT_MAX_PROBES */
+	uint32_t probes_ratio; /* 0, or parts per million of calls that half-open admits instead */
+	uint32_t errors_ratio; /* parts per million */
+	uint32_t slow_ratio;   /* above a million: slow probes are not judged */
+	uint32_t backoff_factor_thousandths; /* 0: the sleep stays as it is */
+	uint32_t backoff_max_ms;
+	bool judges_by_rate;   /* after all probes, by errors_ratio; otherwise one bad probe reopens */
+	bool releases_neutral; /* a neutral end frees the slot; otherwise it reopens */
+};
+
+/* The word as it is now. */
+struct circuit_view circuit_read(const struct circuit *circuit);
+
+/* now - then on the 32-bit clock. What lies up to a minute ahead is a CPU's or a coarse clock's skew
+ * and counts as 0; anything further ahead is from another boot and counts as long ago. */
+uint32_t circuit_elapsed_ms(uint32_t then_ms, uint32_t now_ms);
+
+/* The sleep window of an open circuit in that epoch, backoff included. */
+uint32_t circuit_sleep_ms(const struct circuit *circuit, const struct circuit_policy *policy,
+		uint32_t epoch);
+
+/* Would circuit_acquire() not refuse (with probes_ratio: not for sure)? Changes nothing. */
+bool circuit_admits(const struct circuit *circuit, const struct circuit_policy *policy,
+		uint32_t now_ms);
+
+/*
+ * Takes a permit; *ret_permit is a normal one while closed, a probe's, or PERMIT_NONE where the call
+ * is refused. Opens half where the sleep window is over. `random` is uniform over 64 bits, used only
+ * with probes_ratio.
+ */
+enum transition circuit_acquire(struct circuit *circuit, const struct circuit_policy *policy,
+		uint32_t now_ms, uint64_t random, struct permit *ret_permit);
+
+/* open -> half-open where the sleep window is over, with all slots free. */
+enum transition circuit_wake(struct circuit *circuit, const struct circuit_policy *policy,
+		uint32_t now_ms);
+
+/* closed -> open, if the circuit is still closed in that epoch. */
+enum transition circuit_trip(struct circuit *circuit, uint32_t epoch, uint32_t now_ms);
+
+enum probe_end { PROBE_OK, PROBE_BAD, PROBE_NEUTRAL, PROBE_UNUSED };
+
+struct probe_settlement {
+	enum transition transition;
+	bool is_late; /* another epoch, or superseded after its lease: it must count nowhere else */
+};
+
+/* Ends a probe. A success counts as long as the epoch lasts, whatever became of the lease. */
+struct probe_settlement circuit_settle(struct circuit *circuit, const struct circuit_policy *policy,
+		struct permit permit, enum probe_end end, bool is_slow, uint32_t now_ms);
+
+/* The lease of the newest probe ends `remaining_ms` from now (0: the full lease). Returns the permit
+ * to hold from now on: the same one where the permit is no longer the newest probe. */
+struct permit circuit_renew(struct circuit *circuit, const struct circuit_policy *policy,
+		struct permit permit, uint32_t remaining_ms, uint32_t now_ms);
+
+/* By hand, from any state; returns the one before. Open: again, with a new sleep window and backoff
+ * at its start. Half-open: all slots free, older probes become late. Closed: a new epoch. */
+enum circuit_state circuit_set(struct circuit *circuit, enum circuit_state state, uint32_t now_ms);
+
 #endif
