@@ -333,23 +333,34 @@ static const char *put_conversion(struct sink *sink, const char *format, va_list
 	return format;
 }
 
-size_t text_format(char *ret, size_t size, const char *format, ...)
+size_t text_format_list(char *ret, size_t size, const char *format, va_list values)
 {
-	va_list values;
+	va_list rest;
 
 	if (size == 0)
 		return 0;
 	struct sink sink = { ret, ret + size - 1 };
-	va_start(values, format);
+	va_copy(rest, values);
 	for (; *format; format++) {
 		if (*format == '%')
-			format = put_conversion(&sink, format + 1, &values);
+			format = put_conversion(&sink, format + 1, &rest);
 		else
 			put(&sink, *format);
 	}
-	va_end(values);
+	va_end(rest);
 	*sink.at = '\0';
 	return (size_t)(sink.at - ret);
+}
+
+size_t text_format(char *ret, size_t size, const char *format, ...)
+{
+	va_list values;
+	size_t length;
+
+	va_start(values, format);
+	length = text_format_list(ret, size, format, values);
+	va_end(values);
+	return length;
 }
 
 size_t text_copy(char *ret, size_t size, const char *text)

@@ -7,6 +7,7 @@
 #ifndef SHUNT_CORE_TEXT_H
 #define SHUNT_CORE_TEXT_H
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -38,6 +39,10 @@ const char *text_nearest(const char *word, const char *const words[], size_t cou
  * terminated. Returns the length written (not what would have been). */
 size_t text_format(char *ret, size_t size, const char *format, ...)
 		__attribute__((format(printf, 3, 4)));
+
+/* The same for a function that has `...` of its own. `values` is left as it was. */
+size_t text_format_list(char *ret, size_t size, const char *format, va_list values)
+		__attribute__((format(printf, 3, 0)));
 
 /* Copies what fits, always terminated; returns the length copied. */
 size_t text_copy(char *ret, size_t size, const char *text);
