@@ -120,7 +120,7 @@ Test(fd_table, an_empty_pool_leaves_the_descriptor_alone)
 	cr_expect_eq((uint32_t)fd, fd_table.capacity);
 	cr_expect_eq(fd_table_kind(fd), FD_UNKNOWN);
 	fd_table_free(fd_table_set(3, FD_UNKNOWN));
-	cr_expect_not_null(fd_table_connect(fd, &stale));
+	cr_expect_not_null(fd_table_connect(3, &stale));
 }
 
 static int visits;
