@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Address -> the name it was resolved from. A bounded table in static memory: the oldest entry goes.
- * Lock-free, allocates nothing, async-signal-safe; a reader never sees half an entry.
+ * Address -> the name it was resolved from. A bounded table in static memory, of which only the
+ * pages in use cost anything: 4,096 addresses, 2,048 names; the oldest entry goes. Lock-free,
+ * allocates nothing, async-signal-safe; a reader never sees half an entry.
  *
- * Two names may share an address: the calling thread's own last lookup decides, otherwise the last
- * writer. A name that no rule is decided by is remembered only for addresses already known, so that
- * it hides the ruled name there.
+ * Up to four names may share an address: the calling thread's own last lookup decides, otherwise
+ * the last writer. A name that no rule is decided by is remembered only for addresses already known,
+ * so that it hides the ruled name there.
  */
 #ifndef SHUNT_SHIM_NAMES_H
 #define SHUNT_SHIM_NAMES_H
@@ -16,7 +17,8 @@
 
 #include "core/target.h"
 
-/* Call once per lookup, before names_learn() of its addresses. */
+/* The calling thread looked up `host` (normalised). Once per lookup, before names_learn() of its
+ * addresses. */
 void names_looked_up(const char *host);
 
 /* `host` is normalised. `is_ruled`: some rule is decided by this name. */
