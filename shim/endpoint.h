@@ -17,4 +17,7 @@
 bool endpoint_read(const struct sockaddr *address, socklen_t length, struct address *ret_address,
 		uint16_t *ret_port);
 
+/* connect() with AF_UNSPEC: the socket is to be disconnected. As careful as endpoint_read(). */
+bool endpoint_is_disconnect(const struct sockaddr *address, socklen_t length);
+
 #endif

@@ -77,7 +77,7 @@ static struct connection *track(int fd, const struct rule *rule, struct cell *ce
 static bool connect_again(struct gate *gate, struct connection *connection,
 		const struct sockaddr *address, socklen_t length)
 {
-	if (address && length >= sizeof(address->sa_family) && address->sa_family == AF_UNSPEC) {
+	if (endpoint_is_disconnect(address, length)) {
 		gate->connection = connection;
 		gate->is_disconnect = true;
 		return true;

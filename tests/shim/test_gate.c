@@ -1,2 +1,437 @@
 /* SPDX-License-Identifier: MIT */
+#include <arpa/inet.h>
 #include <criterion/criterion.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <string.h>
+
+#include "core/clock.h"
+#include "shim/gate.h"
+#include "shim/real.h"
+#include "shim/runtime.h"
+
+#define FD 5
+#define RULES "break PAY = 127.0.0.1:9 volume=2 sleep=1h\n"
+
+static int shutdowns, shutdown_how, type_questions, socket_type;
+
+static int fake_shutdown(int fd, int how)
+{
+	(void)fd;
+	shutdowns++;
+	shutdown_how = how;
+	errno = ENOTCONN;
+	return -1;
+}
+
+static int fake_getsockopt(int fd, int level, int name, void *value, socklen_t *size)
+{
+	(void)fd, (void)level, (void)name, (void)size;
+	type_questions++;
+	*(int *)value = socket_type;
+	return 0;
+}
+
+static void start_with(const char *rules)
+{
+	real()->shutdown = fake_shutdown;
+	real()->getsockopt = fake_getsockopt;
+	config_load_text(&runtime.config, "test", rules, strlen(rules));
+	cr_assert_eq(runtime.config.problem_count, 0, "%s", runtime.config.problems[0].text);
+	runtime.segment = segment_open_private();
+	cr_assert_not_null(runtime.segment);
+	cr_assert(fd_table_start());
+	atomic_store(&runtime.is_active, true);
+}
+
+static void start(void)
+{
+	start_with(RULES);
+}
+
+TestSuite(gate, .init = start);
+
+static bool ask(struct gate *gate, int fd, const char *address, int port)
+{
+	struct sockaddr_in peer = { .sin_family = AF_INET, .sin_port = htons((uint16_t)port) };
+
+	inet_pton(AF_INET, address, &peer.sin_addr);
+	return gate_connect(gate, fd, (struct sockaddr *)&peer, sizeof(peer));
+}
+
+static bool connect_fd(int fd)
+{
+	struct gate gate;
+
+	return ask(&gate, fd, "127.0.0.1", 9) && !gate_connected(&gate, 0);
+}
+
+static char data[64] = "GET / HTTP/1.1\r\n";
+static const struct iovec vector = { data, 16 };
+static const struct bytes request = { &vector, 1 };
+
+static ssize_t send_on(int fd, ssize_t result)
+{
+	struct connection *connection = gate_find(fd);
+	struct gate gate;
+
+	if (!connection)
+		return result;
+	if (!gate_send(&gate, connection, fd, request))
+		return -2;
+	return gate_sent(&gate, result);
+}
+
+static ssize_t receive_on(int fd, ssize_t result)
+{
+	struct connection *connection = gate_find(fd);
+	struct gate gate;
+
+	if (!connection)
+		return result;
+	if (!gate_receive(&gate, connection, request, 0))
+		return -2;
+	return gate_received(&gate, result);
+}
+
+static struct cell *the_cell(void)
+{
+	struct address address;
+	struct endpoint endpoint = { .address = &address, .port = 9 };
+
+	cr_assert(address_parse("127.0.0.1", &address));
+	return runtime_cell(&runtime.config.rules[0], CELL_CONNECTION, &endpoint, clock_now_ns());
+}
+
+static uint64_t total(enum cell_total which)
+{
+	return atomic_load(&the_cell()->totals[which]);
+}
+
+static void trip(void)
+{
+	struct breaker breaker = runtime_breaker(&runtime.config.rules[0], the_cell());
+
+	breaker_trip(&breaker, clock_now_ns());
+}
+
+Test(gate, a_call_ends_with_the_first_byte_of_its_answer)
+{
+	gate_born(FD, AF_INET, SOCK_STREAM);
+	cr_expect(connect_fd(FD));
+	cr_expect_eq(send_on(FD, 16), 16);
+	cr_expect_eq(total(CELL_TOTAL_success), 0);
+	cr_expect_eq(receive_on(FD, 1), 1);
+	cr_expect_eq(total(CELL_TOTAL_success), 1);
+	cr_expect_eq(receive_on(FD, 10), 10);
+	gate_close(FD);
+	cr_expect_eq(total(CELL_TOTAL_success), 1);
+	cr_expect_eq(total(CELL_TOTAL_unused), 0);
+}
+
+Test(gate, an_open_circuit_refuses_a_connect_at_once)
+{
+	struct gate gate;
+
+	trip();
+	gate_born(FD, AF_INET, SOCK_STREAM);
+	errno = 0;
+	cr_expect_not(ask(&gate, FD, "127.0.0.1", 9));
+	cr_expect_eq(errno, ECONNREFUSED);
+	cr_expect_null(gate_find(FD));
+	cr_expect_eq(total(CELL_TOTAL_short_circuited), 1);
+}
+
+Test(gate, what_no_rule_matches_is_let_through)
+{
+	struct gate gate;
+
+	trip();
+	gate_born(FD, AF_INET, SOCK_STREAM);
+	cr_expect(ask(&gate, FD, "127.0.0.1", 10));
+	cr_expect_null(gate.connection);
+	cr_expect(ask(&gate, FD, "127.0.0.2", 9));
+	cr_expect_null(gate.connection);
+	cr_expect_null(gate_find(FD));
+}
+
+Test(gate, a_datagram_socket_is_never_refused)
+{
+	struct gate gate;
+
+	trip();
+	gate_born(FD, AF_INET, SOCK_DGRAM);
+	cr_expect(ask(&gate, FD, "127.0.0.1", 9));
+	cr_expect_eq(type_questions, 0);
+}
+
+Test(gate, an_inherited_socket_is_asked_for_its_type_once)
+{
+	struct gate gate;
+
+	trip();
+	socket_type = SOCK_STREAM;
+	cr_expect_not(ask(&gate, FD, "127.0.0.1", 9));
+	cr_expect_not(ask(&gate, FD, "127.0.0.1", 9));
+	cr_expect_eq(type_questions, 1);
+	socket_type = SOCK_DGRAM;
+	cr_expect(ask(&gate, FD + 1, "127.0.0.1", 9));
+	cr_expect(ask(&gate, FD + 1, "127.0.0.1", 9));
+	cr_expect_eq(type_questions, 2);
+}
+
+Test(gate, under_a_filter_an_inherited_socket_is_let_through_unasked)
+{
+	struct gate gate;
+
+	trip();
+	atomic_store(&runtime.has_filter, true);
+	cr_expect(ask(&gate, FD, "127.0.0.1", 9));
+	cr_expect_eq(type_questions, 0);
+}
+
+Test(gate, a_kept_alive_connection_is_cut_when_the_circuit_opens)
+{
+	int error = 0;
+
+	gate_born(FD, AF_INET, SOCK_STREAM);
+	connect_fd(FD);
+	send_on(FD, 16);
+	receive_on(FD, 16);
+	trip();
+	errno = 0;
+	cr_expect_eq(send_on(FD, 16), -2);
+	cr_expect_eq(errno, ECONNRESET);
+	cr_expect_eq(shutdowns, 1);
+	cr_expect_eq(shutdown_how, SHUT_RD);
+	errno = 0;
+	cr_expect_eq(receive_on(FD, 16), -2);
+	cr_expect_eq(errno, ECONNRESET);
+	cr_expect_eq(send_on(FD, 16), -2);
+	gate_so_error(FD, &error);
+	cr_expect_eq(error, ECONNRESET);
+	cr_expect_eq(shutdowns, 1);
+	cr_expect_eq(total(CELL_TOTAL_short_circuited), 1);
+	gate_close(FD);
+	cr_expect_null(gate_find(FD));
+}
+
+Test(gate, bytes_in_the_middle_of_an_exchange_are_never_refused)
+{
+	gate_born(FD, AF_INET, SOCK_STREAM);
+	connect_fd(FD);
+	send_on(FD, 16);
+	trip();
+	cr_expect_eq(send_on(FD, 16), 16);
+	cr_expect_eq(receive_on(FD, 16), 16);
+	cr_expect_eq(shutdowns, 0);
+}
+
+Test(gate, a_reader_that_a_cut_wakes_sees_a_reset)
+{
+	struct gate gate;
+
+	gate_born(FD, AF_INET, SOCK_STREAM);
+	connect_fd(FD);
+	send_on(FD, 16);
+	receive_on(FD, 16);
+	cr_expect(gate_receive(&gate, gate_find(FD), request, 0));
+	trip();
+	cr_expect_eq(send_on(FD, 16), -2);
+	errno = 0;
+	cr_expect_eq(gate_received(&gate, 0), -1);
+	cr_expect_eq(errno, ECONNRESET);
+}
+
+Test(gate, observe_refuses_nothing_and_counts)
+{
+	runtime.observe = true;
+	gate_born(FD, AF_INET, SOCK_STREAM);
+	connect_fd(FD);
+	send_on(FD, 16);
+	receive_on(FD, 16);
+	trip();
+	cr_expect_eq(send_on(FD, 16), 16);
+	cr_expect_eq(receive_on(FD, 16), 16);
+	gate_born(FD + 1, AF_INET, SOCK_STREAM);
+	cr_expect(connect_fd(FD + 1));
+	cr_expect_eq(total(CELL_TOTAL_short_circuited), 2);
+	cr_expect_eq(total(CELL_TOTAL_success), 1);
+	cr_expect_eq(shutdowns, 0);
+}
+
+Test(gate, failed_connects_trip_the_circuit)
+{
+	struct gate gate;
+
+	for (int round = 0; round < 2; round++) {
+		gate_born(FD, AF_INET, SOCK_STREAM);
+		cr_expect(ask(&gate, FD, "127.0.0.1", 9));
+		errno = ECONNREFUSED;
+		cr_expect_eq(gate_connected(&gate, -1), -1);
+		cr_expect_eq(errno, ECONNREFUSED);
+		gate_close(FD);
+	}
+	gate_born(FD, AF_INET, SOCK_STREAM);
+	cr_expect_not(ask(&gate, FD, "127.0.0.1", 9));
+	cr_expect_eq(total(CELL_TOTAL_failure), 2);
+	cr_expect_eq(total(CELL_TOTAL_trips), 1);
+}
+
+Test(gate, a_second_connect_belongs_to_the_pending_attempt)
+{
+	struct gate gate;
+
+	gate_born(FD, AF_INET, SOCK_STREAM);
+	cr_expect(ask(&gate, FD, "127.0.0.1", 9));
+	errno = EINPROGRESS;
+	gate_connected(&gate, -1);
+	trip();
+	cr_expect(ask(&gate, FD, "127.0.0.1", 9));
+	errno = ECONNREFUSED;
+	gate_connected(&gate, -1);
+	cr_expect_eq(total(CELL_TOTAL_failure), 1);
+	cr_expect_eq(total(CELL_TOTAL_short_circuited), 0);
+}
+
+Test(gate, success_leaves_errno_alone)
+{
+	struct gate gate;
+	int error = 0;
+
+	gate_born(FD, AF_INET, SOCK_STREAM);
+	errno = EDOM;
+	cr_expect(ask(&gate, FD, "127.0.0.1", 9));
+	gate_connected(&gate, 0);
+	gate_so_error(FD, &error);
+	send_on(FD, 16);
+	receive_on(FD, 16);
+	gate_copied(FD, FD + 1);
+	gate_shut(FD, SHUT_WR);
+	gate_close(FD);
+	gate_close(FD + 1);
+	cr_expect_eq(errno, EDOM);
+}
+
+Test(gate, a_copy_keeps_the_call_open)
+{
+	gate_born(FD, AF_INET, SOCK_STREAM);
+	connect_fd(FD);
+	send_on(FD, 16);
+	gate_copied(FD, FD + 1);
+	gate_close(FD);
+	cr_expect_eq(total(CELL_TOTAL_cancelled), 0);
+	cr_expect_eq(receive_on(FD + 1, 16), 16);
+	cr_expect_eq(total(CELL_TOTAL_success), 1);
+}
+
+Test(gate, close_range_ends_calls_like_close)
+{
+	gate_born(FD, AF_INET, SOCK_STREAM);
+	connect_fd(FD);
+	send_on(FD, 16);
+	gate_close_range(3, ~0u);
+	cr_expect_null(gate_find(FD));
+	cr_expect_eq(total(CELL_TOTAL_cancelled), 1);
+}
+
+Test(gate, a_number_born_again_forgets_the_old_connection)
+{
+	gate_born(FD, AF_INET, SOCK_STREAM);
+	connect_fd(FD);
+	send_on(FD, 16);
+	gate_born_other(FD);
+	cr_expect_null(gate_find(FD));
+	cr_expect_eq(total(CELL_TOTAL_cancelled), 1);
+	cr_expect_eq(atomic_load(&fd_table.live), 0);
+}
+
+Test(gate, fork_cancels_open_calls_once_and_keeps_idle_connections)
+{
+	gate_born(FD, AF_INET, SOCK_STREAM);
+	connect_fd(FD);
+	send_on(FD, 16);
+	gate_born(FD + 1, AF_INET, SOCK_STREAM);
+	connect_fd(FD + 1);
+	send_on(FD + 1, 16);
+	receive_on(FD + 1, 16);
+	gate_fork_parent();
+	cr_expect_eq(total(CELL_TOTAL_cancelled), 1);
+	receive_on(FD, 16);
+	cr_expect_eq(total(CELL_TOTAL_success), 1);
+	send_on(FD + 1, 16);
+	receive_on(FD + 1, 16);
+	cr_expect_eq(total(CELL_TOTAL_success), 2);
+}
+
+Test(gate, a_forked_child_reports_nothing_of_its_parent)
+{
+	gate_born(FD, AF_INET, SOCK_STREAM);
+	connect_fd(FD);
+	send_on(FD, 16);
+	gate_fork_child();
+	gate_exit();
+	cr_expect_eq(total(CELL_TOTAL_cancelled), 0);
+	cr_expect_eq(total(CELL_TOTAL_timeout), 0);
+}
+
+Test(gate, exit_settles_open_calls_once)
+{
+	gate_born(FD, AF_INET, SOCK_STREAM);
+	connect_fd(FD);
+	send_on(FD, 16);
+	gate_exit();
+	gate_exit();
+	cr_expect_eq(total(CELL_TOTAL_cancelled), 1);
+}
+
+Test(gate, a_receive_timeout_set_before_connect_counts)
+{
+	gate_born(FD, AF_INET, SOCK_STREAM);
+	gate_receive_timeout(FD, 1000000);
+	connect_fd(FD);
+	cr_expect(exchange_has(&gate_find(FD)->exchange, EXCHANGE_RECEIVE_TIMEOUT));
+}
+
+Test(gate, nothing_is_judged_before_start)
+{
+	struct gate gate;
+
+	trip();
+	atomic_store(&runtime.is_active, false);
+	cr_expect(ask(&gate, FD, "127.0.0.1", 9));
+	cr_expect_null(gate.connection);
+}
+
+Test(gate, bad_addresses_go_to_the_kernel)
+{
+	struct sockaddr_in peer = { .sin_family = AF_INET, .sin_port = htons(9),
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct gate gate;
+
+	trip();
+	gate_born(FD, AF_INET, SOCK_STREAM);
+	cr_expect(gate_connect(&gate, FD, NULL, sizeof(peer)));
+	cr_expect(gate_connect(&gate, FD, (struct sockaddr *)1, sizeof(peer)));
+	cr_expect(gate_connect(&gate, FD, (struct sockaddr *)-1, sizeof(peer)));
+	for (socklen_t length = 0; length < sizeof(peer); length++)
+		cr_expect(gate_connect(&gate, FD, (struct sockaddr *)&peer, length));
+	cr_expect_not(gate_connect(&gate, FD, (struct sockaddr *)&peer, sizeof(peer)));
+	peer.sin_family = AF_UNIX;
+	cr_expect(gate_connect(&gate, FD, (struct sockaddr *)&peer, sizeof(peer)));
+}
+
+Test(gate, a_disconnect_ends_the_call)
+{
+	struct sockaddr nobody = { .sa_family = AF_UNSPEC };
+	struct gate gate;
+
+	gate_born(FD, AF_INET, SOCK_STREAM);
+	connect_fd(FD);
+	send_on(FD, 16);
+	cr_expect(gate_connect(&gate, FD, &nobody, sizeof(nobody)));
+	gate_connected(&gate, 0);
+	cr_expect_null(gate_find(FD));
+	cr_expect_eq(fd_table_kind(FD), FD_STREAM);
+	cr_expect_eq(total(CELL_TOTAL_cancelled), 1);
+}
