@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/circuit.h"
 
-#include <stddef.h>
-
 #define RATIO_MILLION 1000000u
 #define MAX_SKEW_MS 60000u
 /* A tripped_epoch this little ahead was stored for a trip that has just happened. */
@@ -22,7 +20,7 @@ const char *circuit_state_name(enum circuit_state state)
 
 static uint64_t pack(struct circuit_view view)
 {
-	return (uint64_t)view.state << 62 | (uint64_t)(view.epoch & CIRCUIT_EPOCH_MASK) << 48 |
+	return (uint64_t)view.state << 62 | (uint64_t)view.epoch << 48 |
 		(uint64_t)view.time_ms << 16 | view.issued << 12 | view.ok << 8 | view.bad << 4 |
 		view.slow;
 }
@@ -83,15 +81,14 @@ static uint32_t failed_probes(const struct circuit *circuit, uint32_t epoch)
 
 static uint32_t grown_sleep_ms(const struct circuit_policy *policy, uint32_t failures)
 {
-	uint64_t factor = policy->backoff_factor_thousandths;
+	uint64_t max_ms = policy->backoff_max_ms;
 	uint64_t sleep_ms = policy->sleep_ms;
 
-	while (failures-- > 0 && sleep_ms < policy->backoff_max_ms)
-		sleep_ms = sleep_ms * factor / 1000 + (sleep_ms * factor % 1000 != 0);
-	if (sleep_ms > policy->backoff_max_ms && sleep_ms > policy->sleep_ms)
-		sleep_ms = policy->backoff_max_ms > policy->sleep_ms ? policy->backoff_max_ms :
-								       policy->sleep_ms;
-	return (uint32_t)sleep_ms;
+	if (sleep_ms >= max_ms)
+		return policy->sleep_ms;
+	while (failures-- > 0 && sleep_ms < max_ms)
+		sleep_ms = (sleep_ms * policy->backoff_factor_thousandths + 999) / 1000;
+	return (uint32_t)(sleep_ms < max_ms ? sleep_ms : max_ms);
 }
 
 uint32_t circuit_sleep_ms(const struct circuit *circuit, const struct circuit_policy *policy,
@@ -130,20 +127,13 @@ bool circuit_admits(const struct circuit *circuit, const struct circuit_policy *
 	return view.state == CIRCUIT_CLOSED || has_slot(policy, view, now_ms);
 }
 
-static struct circuit_view view_closed(struct circuit_view view, uint32_t now_ms)
+/* Closed, or open again after a failed probe: what the old epoch still has to tell is late. */
+static struct circuit_view view_next_epoch(struct circuit_view view, enum circuit_state state,
+		uint32_t now_ms)
 {
 	return (struct circuit_view){
-		.state = CIRCUIT_CLOSED,
-		.epoch = view.epoch + 1,
-		.time_ms = later_ms(view.time_ms, now_ms),
-	};
-}
-
-static struct circuit_view view_reopened(struct circuit_view view, uint32_t now_ms)
-{
-	return (struct circuit_view){
-		.state = CIRCUIT_OPEN,
-		.epoch = view.epoch + 1,
+		.state = state,
+		.epoch = (view.epoch + 1) & CIRCUIT_EPOCH_MASK,
 		.time_ms = later_ms(view.time_ms, now_ms),
 	};
 }
@@ -263,7 +253,7 @@ enum transition circuit_trip(struct circuit *circuit, uint32_t epoch, uint32_t n
 			return TRANSITION_NONE;
 	} while (!replace_word(circuit, &seen, (struct circuit_view){
 		.state = CIRCUIT_OPEN,
-		.epoch = epoch,
+		.epoch = before.epoch,
 		.time_ms = later_ms(before.time_ms, now_ms),
 	}));
 	return TRANSITION_TRIPPED;
@@ -300,23 +290,25 @@ static struct circuit_view view_judged(struct circuit_view view,
 		return view;
 	if ((uint64_t)view.bad * RATIO_MILLION >= policy->errors_ratio * answers ||
 			(uint64_t)view.slow * RATIO_MILLION >= policy->slow_ratio * answers)
-		return view_reopened(view, now_ms);
-	return view_closed(view, now_ms);
+		return view_next_epoch(view, CIRCUIT_OPEN, now_ms);
+	return view_next_epoch(view, CIRCUIT_CLOSED, now_ms);
 }
 
 static struct circuit_view view_answered(struct circuit_view view,
 		const struct circuit_policy *policy, bool is_bad, bool is_slow, uint32_t now_ms)
 {
 	if (policy->probes_ratio != 0)
-		return is_bad ? view : view_closed(view, now_ms);
+		return is_bad ? view : view_next_epoch(view, CIRCUIT_CLOSED, now_ms);
 	if (is_bad && !policy->judges_by_rate)
-		return view_reopened(view, now_ms);
+		return view_next_epoch(view, CIRCUIT_OPEN, now_ms);
 	view.ok = add_to_nibble(view.ok, !is_bad);
 	view.bad = add_to_nibble(view.bad, is_bad);
 	view.slow = add_to_nibble(view.slow, is_slow);
 	if (policy->judges_by_rate)
 		return view_judged(view, policy, now_ms);
-	return view.ok >= policy->probes ? view_closed(view, now_ms) : view;
+	if (view.ok < policy->probes)
+		return view;
+	return view_next_epoch(view, CIRCUIT_CLOSED, now_ms);
 }
 
 /* A half-open circuit of the permit's own epoch, after the end of a probe that is not late. */
@@ -332,7 +324,7 @@ static struct circuit_view view_after_probe(struct circuit_view view,
 		if (policy->probes_ratio != 0)
 			return view;
 		if (!policy->releases_neutral)
-			return view_reopened(view, now_ms);
+			return view_next_epoch(view, CIRCUIT_OPEN, now_ms);
 		break;
 	case PROBE_UNUSED:
 		break;
