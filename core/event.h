@@ -45,9 +45,10 @@ struct event {
 };
 
 struct event_slot {
-	_Atomic uint64_t sequence;
+	_Atomic uint64_t sequence;  /* 0: empty; else sequence << 1 | is being written */
 	_Atomic uint64_t words[20]; /* a struct event without its sequence */
-	uint64_t reserved[3];
+	_Atomic uint64_t check;     /* hash of words and sequence: two writers may have mixed */
+	uint64_t reserved[2];
 };
 
 struct event_ring {
@@ -62,8 +63,9 @@ static_assert(sizeof(struct event_slot) == 192, "event layout is shared: bump SE
 /* Appends; event->sequence is ignored. */
 void event_write(struct event_ring *ring, const struct event *event);
 
-/* Copies the oldest event with a sequence above `after`. False where there is none (yet). Text in
- * *ret is terminated and printable whatever the ring holds. */
+/* Copies the oldest complete event with a sequence above `after`, of those the ring still has. What
+ * its writer has not finished is skipped once a newer one is complete: it may have died. False where
+ * there is none (yet). Text in *ret is terminated and printable whatever the ring holds. */
 bool event_read(const struct event_ring *ring, uint64_t after, struct event *ret);
 
 /* Sequence of the newest event. */

@@ -13,16 +13,17 @@
 #include <stdint.h>
 
 #include "core/cell.h"
+#include "core/cell_table.h"
 #include "core/event.h"
 
 #define SEGMENT_VERSION 1
-#define SEGMENT_CELLS 400
+#define SEGMENT_CELLS CELL_TABLE_SIZE
 #define SEGMENT_RULES 128
 #define SEGMENT_PATH_SIZE 256
 
 /* Which rules the user's processes have, whether they ever matched, or what is wrong with them. */
 struct segment_rule {
-	_Atomic uint64_t hash; /* of name; 0: free */
+	_Atomic uint64_t hash; /* of name; 0: free, and so is everything after it in probe order */
 	_Atomic uint64_t matched;
 	char name[CELL_NAME_SIZE];
 	char error[160]; /* "" for a good rule */
@@ -37,7 +38,7 @@ struct segment_header {
 	uint32_t size;
 	uint32_t cells;
 	uint32_t cell_size;
-	_Atomic uint64_t overflow; /* targets that found no cell */
+	_Atomic uint64_t overflow; /* calls whose target found no cell */
 	uint64_t reserved[28];
 };
 
@@ -45,11 +46,9 @@ static_assert(sizeof(struct segment_header) == 256, "header layout is shared: bu
 
 struct segment {
 	struct segment_header header;
-	/* One word per cell: state and hash of the key; what find and claim work on. */
-	_Atomic uint64_t index[SEGMENT_CELLS];
 	struct segment_rule rules[SEGMENT_RULES];
 	struct event_ring events;
-	struct cell cells[SEGMENT_CELLS];
+	struct cell_table table;
 };
 
 static_assert(sizeof(struct segment) <= 1048576, "a segment is at most 1 MiB");
@@ -74,28 +73,26 @@ void segment_close(struct segment *segment);
 /* Zeroed memory of sizeof(struct segment) becomes a valid segment. */
 void segment_format(struct segment *segment);
 
-/* Fills every byte of *key. `name` and `host` are shortened to fit: whoever calls makes sure that
- * they do. `address` may be NULL. */
-void cell_key_make(struct cell_key *key, enum cell_kind kind, const char *name, const char *host,
-		const struct address *address, uint16_t port, const struct window_shape *window);
-
-/* Hash of a key, never 0. */
-uint64_t cell_key_hash(const struct cell_key *key);
-
-/*
- * The cell of that key; claimed if there is none yet. Two processes that claim at once get one cell;
- * a process that dies half way blocks nobody. NULL and `overflow` counted when all cells are busy.
- * Lock-free, async-signal-safe.
- */
+/* As cell_table_get() and its siblings; segment_cell() counts `overflow` where it returns NULL. */
 struct cell *segment_cell(struct segment *segment, const struct cell_key *key, uint64_t hash,
 		uint64_t now_ns);
-
-/* The index of a cell, and back; NULL where out of range or not live. */
+bool segment_cell_is(const struct segment *segment, const struct cell *cell, uint64_t hash);
 uint32_t segment_cell_index(const struct segment *segment, const struct cell *cell);
 struct cell *segment_cell_at(struct segment *segment, uint32_t index);
 
-/* The record of a rule of that name, made if missing; `error` NULL for a good rule. NULL when full.
- * For start-up. */
+/* The record of a rule of that name, made if missing; `error` NULL for a good rule: clears what was
+ * there. NULL when full. For start-up. */
 struct segment_rule *segment_rule(struct segment *segment, const char *name, const char *error);
+
+/* A copy of a record; text terminated and printable. */
+struct segment_rule_view {
+	char name[CELL_NAME_SIZE];
+	char error[160];
+	uint64_t matched;
+};
+
+/* False where index is out of range or no rule. */
+bool segment_rule_read(const struct segment *segment, uint32_t index,
+		struct segment_rule_view *ret);
 
 #endif
