@@ -1,1 +1,280 @@
 /* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/command.h"
+#include "cli/describe.h"
+#include "cli/library.h"
+#include "cli/terminal.h"
+#include "core/config.h"
+#include "core/segment.h"
+#include "core/target.h"
+#include "core/text.h"
+
+#define VARIABLE "SHUNT_BREAK"
+#define VARIABLE_SIZE (sizeof(VARIABLE) + 1 + RULE_NAME_SIZE)
+
+enum {
+	RUN_BREAK, RUN_SEED, RUN_OBSERVE, RUN_BACKTRACE, RUN_VERBOSE,
+	RUN_FAULT, RUN_REPORT, RUN_REPLAY, RUN_REQUIRE_HITS,
+	RUN_OPTION_COUNT
+};
+
+static const struct command_option run_options[] = {
+	[RUN_BREAK] = { "--break", .has_value = true },
+	[RUN_SEED] = { "--seed", .has_value = true },
+	[RUN_OBSERVE] = { "--observe", .has_value = false },
+	[RUN_BACKTRACE] = { "--backtrace", .has_value = false },
+	[RUN_VERBOSE] = { "--verbose", .has_value = false },
+	[RUN_FAULT] = { "--fault", .is_missing = true },
+	[RUN_REPORT] = { "--report", .is_missing = true },
+	[RUN_REPLAY] = { "--replay", .is_missing = true },
+	[RUN_REQUIRE_HITS] = { "--require-hits", .is_missing = true },
+};
+
+static struct config config;
+
+struct run {
+	const char *rules[CONFIG_MAX_RULES]; /* of --break */
+	char variables[CONFIG_MAX_RULES][VARIABLE_SIZE]; /* that carry them */
+	size_t rule_count;
+	bool is_verbose;
+	char **command;
+};
+
+static void set_variable(const char *name, const char *value)
+{
+	if (setenv(name, value, 1) != 0)
+		terminal_die_without_memory();
+}
+
+static bool run_take_option(struct run *run, int option, const char *value)
+{
+	switch (option) {
+	case RUN_BREAK:
+		if (run->rule_count == CONFIG_MAX_RULES) {
+			terminal_complain("run: expected at most %d rules, got more; use a file and SHUNT_CONF",
+					CONFIG_MAX_RULES);
+			return false;
+		}
+		run->rules[run->rule_count++] = value;
+		return true;
+	case RUN_SEED:
+		set_variable("SHUNT_SEED", value);
+		return true;
+	case RUN_OBSERVE:
+		set_variable("SHUNT_MODE", "observe");
+		return true;
+	case RUN_BACKTRACE:
+		set_variable("SHUNT_BACKTRACE", "1");
+		return true;
+	default:
+		run->is_verbose = true;
+		return true;
+	}
+}
+
+static bool run_parse(struct run *run, int argc, char *argv[])
+{
+	struct command_options options;
+	const char *value = NULL;
+	int option;
+
+	command_options_init(&options, run_options, RUN_OPTION_COUNT, argc, argv);
+	while ((option = command_options_next(&options, &value)) >= 0) {
+		if (!run_take_option(run, option, value))
+			return false;
+	}
+	if (option == COMMAND_OPTIONS_BAD ||
+			!command_operands_fit(&options, 1, argc, "a command to run"))
+		return false;
+	run->command = &argv[options.next];
+	return true;
+}
+
+static bool rule_target(const char *rule, struct target *ret)
+{
+	char text[HOST_SIZE];
+	size_t length;
+
+	rule += strspn(rule, " ,\t");
+	length = strcspn(rule, " ,\t");
+	if (length >= sizeof(text))
+		return false;
+	memcpy(text, rule, length);
+	text[length] = '\0';
+	return !target_parse(text, ret);
+}
+
+static bool targets_are_equal(const struct target *a, const struct target *b)
+{
+	return a->kind == b->kind && a->is_address == b->is_address &&
+			a->prefix_bits == b->prefix_bits && a->port_low == b->port_low &&
+			a->port_high == b->port_high && strcmp(a->host, b->host) == 0 &&
+			memcmp(&a->address, &b->address, sizeof(a->address)) == 0;
+}
+
+/* The rule of environment or file that an option of the same target must beat, or NULL. */
+static const struct rule *find_beaten(const char *rule)
+{
+	struct target target;
+
+	if (!rule_target(rule, &target))
+		return NULL;
+	for (size_t i = 0; i < config.rule_count; i++) {
+		if (targets_are_equal(&config.rules[i].target, &target))
+			return &config.rules[i];
+	}
+	return NULL;
+}
+
+/* The variable of the rule that this one beats, or the next free one. */
+static void name_variable(const char *rule, char ret[VARIABLE_SIZE])
+{
+	const struct rule *beaten = find_beaten(rule);
+	unsigned int number = 1;
+
+	if (beaten && strcmp(beaten->name, "default") == 0) {
+		text_copy(ret, VARIABLE_SIZE, VARIABLE);
+		return;
+	}
+	if (beaten) {
+		snprintf(ret, VARIABLE_SIZE, VARIABLE "_%s", beaten->name);
+		return;
+	}
+	do {
+		snprintf(ret, VARIABLE_SIZE, VARIABLE "_RUN%u", number++);
+	} while (getenv(ret));
+}
+
+/* A rule of an option beats one of the environment or a file for the same target by taking its
+ * name: of two rules with one target, the order of their names would decide. */
+static void run_set_rules(struct run *run)
+{
+	config_load(&config, environ, NULL);
+	for (size_t i = 0; i < run->rule_count; i++) {
+		name_variable(run->rules[i], run->variables[i]);
+		set_variable(run->variables[i], run->rules[i]);
+	}
+	config_load(&config, environ, NULL);
+}
+
+/* The option that a problem is about, which its user never named SHUNT_BREAK_RUN1. */
+static const char *problem_option(const struct run *run, const char *text, const char **ret_rest)
+{
+	for (size_t i = 0; i < run->rule_count; i++) {
+		size_t length = strlen(run->variables[i]);
+
+		if (strncmp(text, run->variables[i], length) == 0 && text[length] == ':') {
+			*ret_rest = text + length + 1;
+			return run->rules[i];
+		}
+	}
+	return NULL;
+}
+
+static void complain_problems(const struct run *run)
+{
+	for (size_t i = 0; i < config.problem_count && i < CONFIG_MAX_PROBLEMS; i++) {
+		const char *text = config.problems[i].text;
+		const char *rest;
+		const char *rule = problem_option(run, text, &rest);
+
+		if (rule)
+			terminal_complain("run: --break '%s':%s", rule, rest);
+		else
+			terminal_complain("run: %s", text);
+	}
+	if (config.problem_count > CONFIG_MAX_PROBLEMS)
+		terminal_complain("run: %zu more problems were not kept; mend these first",
+				config.problem_count - CONFIG_MAX_PROBLEMS);
+}
+
+static bool config_guards_something(void)
+{
+	for (size_t i = 0; i < config.rule_count; i++) {
+		if (!config.rules[i].target.is_excluded)
+			return true;
+	}
+	return false;
+}
+
+static bool run_may_start(const struct run *run)
+{
+	if (config.problem_count > 0) {
+		complain_problems(run);
+		return false;
+	}
+	if (config_guards_something())
+		return true;
+	terminal_complain("run: expected a rule, got none, so nothing would be guarded; give one, as in: "
+			  "shunt run --break 'pay.internal:443 errors=50%%' -- %s", run->command[0]);
+	return false;
+}
+
+static void tell_segment(void)
+{
+	char path[SEGMENT_PATH_SIZE];
+
+	if (config.state_private)
+		terminal_complain("run: circuits are private to each process");
+	else if (config.state_path[0] != '\0')
+		terminal_complain("run: circuits are shared in %s", config.state_path);
+	else if (segment_default_path(path, sizeof(path)))
+		terminal_complain("run: circuits are shared in %s", path);
+}
+
+static void run_tell(const char *library)
+{
+	char settings[DESCRIBE_SIZE];
+
+	terminal_complain("run: preloading %s", library);
+	tell_segment();
+	for (size_t i = 0; i < config.rule_count; i++) {
+		const struct rule *rule = &config.rules[i];
+
+		describe_settings(&rule->settings, settings);
+		terminal_complain("run: rule %s: %s%s%s", rule->name, rule->target.text,
+				settings[0] ? " " : "", settings);
+	}
+}
+
+/* Returns only to say why it could not start. In place: signals, exit status and job control are
+ * the command's own. */
+static int run_execute(char **command)
+{
+	execvp(command[0], command);
+	if (errno == ENOENT) {
+		terminal_complain("run: expected a command on PATH or a path to one (and, of a script, its "
+				  "interpreter), got '%s': not found", command[0]);
+		return EXIT_NOT_FOUND;
+	}
+	terminal_complain("run: expected a command that can be executed, got '%s': %s", command[0],
+			strerror(errno));
+	return EXIT_NOT_EXECUTABLE;
+}
+
+int cmd_run(int argc, char *argv[])
+{
+	static struct run run;
+	char library[PATH_MAX];
+
+	if (!run_parse(&run, argc, argv))
+		return EXIT_OWN_FAILURE;
+	run_set_rules(&run);
+	if (config.is_off) {
+		/* The kill switch must not stop a service from starting. */
+		if (run.is_verbose)
+			terminal_complain("run: SHUNT_OFF is set: nothing is guarded");
+		return run_execute(run.command);
+	}
+	if (!run_may_start(&run) || !library_find(library))
+		return EXIT_OWN_FAILURE;
+	library_preload(library);
+	if (run.is_verbose)
+		run_tell(library);
+	return run_execute(run.command);
+}
