@@ -11,21 +11,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/settings.h"
-#include "core/target.h"
+#include "core/rule.h"
 
-#define RULE_NAME_SIZE 64
 #define CONFIG_MAX_RULES 128
 #define CONFIG_MAX_PROBLEMS 32
 #define CONFIG_PROBLEM_SIZE 256
-
-/* One good breaker rule. */
-struct rule {
-	char name[RULE_NAME_SIZE]; /* PAY of SHUNT_BREAK_PAY; "default" of SHUNT_BREAK */
-	struct target target;
-	struct settings settings;
-	uint64_t hash; /* of what a cell's key takes from the rule: name and window shape */
-};
+#define CONFIG_FILE_SIZE (256 * 1024) /* of SHUNT_CONF, at most */
 
 /* One thing that was left out, ready to print: "SHUNT_BREAK_PAY: sleep: expected ..., got '5'". */
 struct problem {
@@ -37,12 +28,13 @@ enum log_kind { LOG_OFF, LOG_STDERR, LOG_SYSLOG, LOG_FILE };
 enum timer_mode { TIMER_AUTO, TIMER_ON, TIMER_OFF };
 
 struct config {
-	struct rule rules[CONFIG_MAX_RULES]; /* most specific first: the first that matches applies */
+	/* Exclusions, then most specific first: the first that matches applies. */
+	struct rule rules[CONFIG_MAX_RULES];
 	size_t rule_count;
 	struct problem problems[CONFIG_MAX_PROBLEMS];
 	size_t problem_count; /* may exceed CONFIG_MAX_PROBLEMS: the rest was not kept */
 	bool is_off;          /* SHUNT_OFF=1 (or SHUNT_PROC / SHUNT_SKIP keep this program out) */
-	bool observe;         /* SHUNT_MODE=observe */
+	bool observe;         /* SHUNT_MODE=observe; also where SHUNT_MODE cannot be read */
 	bool state_private;   /* SHUNT_STATE=private */
 	bool backtrace;
 	bool wants_names;     /* some rule is decided by name */
@@ -52,20 +44,30 @@ struct config {
 	uint64_t seed;
 	char state_path[256]; /* "" for the default */
 	char log_path[256];
+	char file[CONFIG_FILE_SIZE]; /* what SHUNT_CONF names, while it is read */
 };
 
 /*
  * `environ` as of execve; `program` is the base name of the running program, for SHUNT_PROC and
  * SHUNT_SKIP (comma-separated globs), or NULL to ignore both. Precedence of same-named rules:
- * environment over file. *config is overwritten. Not thread-safe with itself on one config.
+ * environment over file. A variable other than SHUNT_BREAK* and SHUNT_FAULT* that is set to nothing
+ * counts as not set. *config is overwritten. With is_off nothing else is looked at: no rules, no
+ * problems. The file's descriptor is never 0 to 2 and is closed again. Keeps errno. Not thread-safe
+ * with itself on one config.
  */
 void config_load(struct config *config, char *const environ[], const char *program);
 
-/* Reads rules from text in the form of the file (`break NAME = rule` lines); `where` names it in
- * messages. For `check FILE`. */
+/*
+ * Adds the rules of a text in the form of the file to *config (zeroed at first): lines such as
+ *
+ *	break PAY = pay.internal:443 volume=5   # a comment
+ *
+ * `where` names it in messages ("FILE:3: ..."). A rule whose name *config has from the environment
+ * yields without a word. For `check FILE`.
+ */
 void config_load_text(struct config *config, const char *where, const char *text, size_t length);
 
-/* The first rule that applies to the endpoint, or NULL: none, or an exclusion (^) matched first.
+/* The first rule that applies to the endpoint, or NULL: none does, or an exclusion (^) matches it.
  * Async-signal-safe. */
 const struct rule *config_match(const struct config *config, const struct endpoint *endpoint);
 

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/error_set.h"
 #include "core/window.h"
 
 #define SETTINGS_MAX_MS 86400000u /* sleep, lease, backoff: at most one day */
@@ -20,12 +21,6 @@ enum neutral_mode { NEUTRAL_REOPEN, NEUTRAL_RELEASE };
 enum force { FORCE_NONE, FORCE_OPEN, FORCE_CLOSED };
 enum guard { GUARD_EXCHANGE, GUARD_CONNECT };
 enum per { PER_ADDRESS, PER_HOST, PER_RULE };
-
-/* A set of errno values (bit = errno) and of EAI_* values (bit = -EAI_x), for ignore= and fail=. */
-struct error_set {
-	uint64_t errnos[3]; /* 0..191 */
-	uint64_t eais[2];   /* 0..127 */
-};
 
 struct settings {
 	struct window_shape window;
@@ -50,6 +45,7 @@ struct settings {
 	bool enabled;
 	bool rejects_count;
 	struct error_set ignore, fail;
+	uint64_t given; /* bit = row of the table that was set; defaults and presets yield to these */
 };
 
 /* The documented defaults. */
@@ -60,24 +56,34 @@ struct setting {
 	const char *name;
 	const char *default_text;
 	const char *meaning;
+	/* How settings.c reads it: NULL, or what was expected. */
+	const char *(*read)(const struct setting *row, struct settings *settings, const char *value);
+	size_t offset;            /* of its field */
+	uint64_t low, high;       /* in the unit of `read` */
+	const char *limits;       /* what was expected, where it is out of them */
+	const char *const *words; /* what it may be, up to NULL; or NULL */
+	bool can_be_off;          /* "off" is 0 */
+	bool is_list;             /* names, with , + or | between them; given again it grows */
 };
 
 /* The rows in documented order; *ret_count of them. Static. */
 const struct setting *settings_table(size_t *ret_count);
 
+/* The row of that name, or NULL. */
+const struct setting *setting_find(const char *name);
+
 /*
  * Reads one `name=value`. True and *settings changed; or false, *settings untouched, and in `error`
  * (`size` bytes, always terminated) the tail of the message: "sleep: expected a duration such as
- * 250ms, 5s or 1m, got '5'", with the nearest known name where the name is unknown.
+ * 250ms, 5s or 1m, got '5'", with the nearest known word for a misspelt one. Durations of fields in
+ * milliseconds are rounded up.
  */
 bool settings_apply(struct settings *settings, const char *name, const char *value, char *error,
 		size_t size);
 
-/* What follows from several settings: an unset lease is the sleep window, and so on. Call once after
- * the last settings_apply(). False and `error` filled where settings contradict each other. */
+/* What follows from several settings: an unset lease is the sleep window, an unset volume no more than
+ * the calls of a count-based window. Call once after the last settings_apply(). False and `error`
+ * filled where settings contradict each other. */
 bool settings_finish(struct settings *settings, char *error, size_t size);
-
-bool error_set_has_errno(const struct error_set *set, int error);
-bool error_set_has_eai(const struct error_set *set, int eai);
 
 #endif

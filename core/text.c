@@ -204,6 +204,15 @@ const char *text_ports(const char *text, uint16_t *ret_low, uint16_t *ret_high)
 	return NULL;
 }
 
+int text_word_index(const char *const words[], const char *word)
+{
+	for (int i = 0; words[i]; i++) {
+		if (strcmp(words[i], word) == 0)
+			return i;
+	}
+	return -1;
+}
+
 static uint8_t least(uint8_t a, uint8_t b)
 {
 	return a < b ? a : b;

@@ -31,6 +31,9 @@ const char *text_thousandths(const char *text, uint64_t *ret);
 /* 1..65535, or a range of them. */
 const char *text_ports(const char *text, uint16_t *ret_low, uint16_t *ret_high);
 
+/* The index of the word in a list that ends with NULL, or -1. */
+int text_word_index(const char *const words[], const char *word);
+
 /* The nearest of `count` words for a misspelt one (case, a letter too many, two letters swapped), or
  * NULL where none is near. */
 const char *text_nearest(const char *word, const char *const words[], size_t count);
