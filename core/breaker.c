@@ -1,2 +1,452 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/breaker.h"
+
+#include <string.h>
+
+#include "core/target.h"
+#include "core/text.h"
+
+#define USED_RESOLUTION_NS UINT64_C(1000000000)
+
+static uint32_t to_ms(uint64_t ns)
+{
+	return (uint32_t)(ns / 1000000);
+}
+
+static uint32_t at_most(uint32_t value, uint32_t limit)
+{
+	return value < limit ? value : limit;
+}
+
+static struct circuit_policy make_policy(const struct settings *settings)
+{
+	return (struct circuit_policy){
+		.sleep_ms = at_most(settings->sleep_ms, SETTINGS_MAX_MS),
+		.lease_ms = at_most(settings->lease_ms, SETTINGS_MAX_MS),
+		.probes = settings->probes == 0 ? 1 : at_most(settings->probes, CIRCUIT_MAX_PROBES),
+		.probes_ratio = settings->probes_ratio,
+		.errors_ratio = settings->errors_ratio,
+		.slow_ratio = settings->slow_ns != 0 ? settings->slow_ratio : UINT32_MAX,
+		.backoff_factor_thousandths = settings->backoff_factor_thousandths,
+		.backoff_max_ms = at_most(settings->backoff_max_ms, SETTINGS_MAX_MS),
+		.judges_by_rate = settings->half_open == HALF_OPEN_RATE,
+		.releases_neutral = settings->neutral == NEUTRAL_RELEASE,
+	};
+}
+
+static enum force force_in_effect(const struct breaker *breaker)
+{
+	uint32_t by_hand = atomic_load_explicit(&breaker->cell->override.force, memory_order_relaxed);
+
+	return by_hand == FORCE_OPEN || by_hand == FORCE_CLOSED ? (enum force)by_hand :
+								  breaker->settings->force;
+}
+
+static void store_if_new(_Atomic uint32_t *word, uint32_t value)
+{
+	if (atomic_load_explicit(word, memory_order_relaxed) != value)
+		atomic_store_explicit(word, value, memory_order_relaxed);
+}
+
+/* For readers of the cell. Stores only what changed: the line stays shared between processes. */
+static void note_use(struct cell *cell, const struct settings *settings, uint64_t now_ns)
+{
+	uint64_t used_ns = atomic_load_explicit(&cell->used_ns, memory_order_relaxed);
+
+	if (now_ns - used_ns > USED_RESOLUTION_NS)
+		atomic_store_explicit(&cell->used_ns, now_ns, memory_order_relaxed);
+	store_if_new(&cell->lease_ms, settings->lease_ms);
+	if (settings->backoff_factor_thousandths == 0)
+		store_if_new(&cell->sleep_ms, settings->sleep_ms);
+}
+
+/* With backoff the sleep changes with every failed probe. */
+static void note_sleep(struct cell *cell, const struct circuit_policy *policy)
+{
+	uint32_t epoch = circuit_read(&cell->circuit).epoch;
+
+	store_if_new(&cell->sleep_ms, circuit_sleep_ms(&cell->circuit, policy, epoch));
+}
+
+/* "pay.internal 10.1.2.3:443". The key is read from shared memory: it may lack its terminator. */
+static void format_target(const struct cell_key *key, char *ret, size_t size)
+{
+	char host[HOST_SIZE], address[64];
+	bool is_v6 = key->address.family == 6;
+
+	memcpy(host, key->host, sizeof(host));
+	host[sizeof(host) - 1] = '\0';
+	if (key->address.family != 4 && !is_v6) {
+		text_copy(ret, size, host);
+		return;
+	}
+	address_format(&key->address, address);
+	text_format(ret, size, "%s%s%s%s%s:%u", host, host[0] == '\0' ? "" : " ", is_v6 ? "[" : "",
+			address, is_v6 ? "]" : "", (unsigned int)key->port);
+}
+
+__attribute__((cold, noinline)) static void write_event(const struct breaker *breaker,
+		enum event_kind kind, struct window_sum sum, uint32_t detail, uint64_t now_ns)
+{
+	const struct cell_key *key = &breaker->cell->key;
+	struct event event = {
+		.time_ns = now_ns,
+		.kind = kind,
+		.pid = breaker->pid,
+		.requests = (uint32_t)sum.total,
+		.errors = (uint32_t)sum.errors,
+		.detail = detail,
+		.is_lookup = key->kind == CELL_LOOKUP,
+	};
+
+	if (breaker->events == NULL)
+		return;
+	memcpy(event.name, key->name, sizeof(event.name));
+	event.name[sizeof(event.name) - 1] = '\0';
+	format_target(key, event.target, sizeof(event.target));
+	event_write(breaker->events, &event);
+}
+
+/* Told to exactly one caller, so the event and the total are written once. */
+static void announce(const struct breaker *breaker, enum transition transition,
+		struct window_sum sum, uint64_t now_ns)
+{
+	static const enum event_kind kinds[] = {
+		[TRANSITION_TRIPPED] = EVENT_TRIPPED,
+		[TRANSITION_HALF_OPENED] = EVENT_HALF_OPENED,
+		[TRANSITION_REOPENED] = EVENT_REOPENED,
+		[TRANSITION_CLOSED] = EVENT_CLOSED,
+	};
+
+	if (transition == TRANSITION_NONE)
+		return;
+	if (transition == TRANSITION_TRIPPED)
+		cell_count(breaker->cell, CELL_TOTAL_trips);
+	write_event(breaker, kinds[transition], sum, 0, now_ns);
+}
+
+static bool share_is_reached(const struct settings *settings, struct window_sum sum, uint32_t ratio)
+{
+	uint32_t volume = settings->volume;
+
+	/* A window of N calls never holds more than N. */
+	if (settings->window.calls != 0)
+		volume = at_most(volume, settings->window.calls);
+	return sum.total != 0 && sum.total >= volume &&
+		sum.errors * RATIO_ONE >= ratio * sum.total;
+}
+
+static uint32_t failures_in_a_row(const struct cell *cell, uint32_t epoch)
+{
+	uint64_t word = atomic_load_explicit(&cell->consecutive, memory_order_relaxed);
+
+	return word >> 32 == epoch ? (uint32_t)word : 0;
+}
+
+static bool should_trip(const struct breaker *breaker, struct window_sum sum, uint32_t epoch,
+		uint64_t now_ns)
+{
+	const struct settings *settings = breaker->settings;
+
+	if (share_is_reached(settings, sum, settings->errors_ratio))
+		return true;
+	if (settings->consecutive != 0 &&
+			failures_in_a_row(breaker->cell, epoch) >= settings->consecutive)
+		return true;
+	return settings->slow_ns != 0 && share_is_reached(settings,
+		window_sum(&breaker->cell->slow, &settings->window, epoch, now_ns),
+		settings->slow_ratio);
+}
+
+/* A closed circuit of that epoch: does what the window holds trip it? */
+static enum transition judge(const struct breaker *breaker, uint32_t epoch, uint64_t now_ns)
+{
+	struct window_sum sum = window_sum(&breaker->cell->outcomes, &breaker->settings->window,
+			epoch, now_ns);
+	enum transition transition;
+
+	if (!should_trip(breaker, sum, epoch, now_ns))
+		return TRANSITION_NONE;
+	transition = circuit_trip(&breaker->cell->circuit, epoch, to_ms(now_ns));
+	announce(breaker, transition, sum, now_ns);
+	return transition;
+}
+
+static struct decision refuse(const struct breaker *breaker, enum transition transition)
+{
+	cell_count(breaker->cell, CELL_TOTAL_short_circuited);
+	return (struct decision){ .is_admitted = false, .transition = transition };
+}
+
+static struct decision admit(enum permit_kind kind, uint32_t epoch, struct permit *ret_permit)
+{
+	*ret_permit = (struct permit){ .epoch = (uint16_t)epoch, .kind = (uint8_t)kind };
+	return (struct decision){ .is_admitted = true };
+}
+
+/* The circuit was seen open or half-open. */
+static struct decision acquire_probe(const struct breaker *breaker, uint64_t now_ns,
+		uint64_t random, struct permit *ret_permit)
+{
+	struct cell *cell = breaker->cell;
+	struct circuit_policy policy = make_policy(breaker->settings);
+	enum transition transition;
+
+	if (policy.backoff_factor_thousandths != 0)
+		note_sleep(cell, &policy);
+	if (!circuit_admits(&cell->circuit, &policy, to_ms(now_ns)))
+		return refuse(breaker, TRANSITION_NONE);
+	/* A bulkhead belongs here: what it refuses must not have taken the half-open slot. */
+	transition = circuit_acquire(&cell->circuit, &policy, to_ms(now_ns), random, ret_permit);
+	announce(breaker, transition, (struct window_sum){ 0 }, now_ns);
+	if (ret_permit->kind == PERMIT_NONE)
+		return refuse(breaker, transition);
+	return (struct decision){ .is_admitted = true, .transition = transition };
+}
+
+/* Still asleep, told without looking at the rest of the rule. Backoff only makes it longer. */
+static bool is_asleep(const struct settings *settings, struct circuit_view view, uint64_t now_ns)
+{
+	return view.state == CIRCUIT_OPEN && settings->backoff_factor_thousandths == 0 &&
+		circuit_elapsed_ms(view.time_ms, to_ms(now_ns)) <= settings->sleep_ms;
+}
+
+struct decision breaker_acquire(const struct breaker *breaker, uint64_t now_ns, uint64_t random,
+		struct permit *ret_permit)
+{
+	const struct settings *settings = breaker->settings;
+	struct cell *cell = breaker->cell;
+	enum force force = force_in_effect(breaker);
+	struct circuit_view view;
+
+	*ret_permit = (struct permit){ .kind = PERMIT_NONE };
+	if (force == FORCE_OPEN)
+		return refuse(breaker, TRANSITION_NONE);
+	if (!settings->enabled)
+		return admit(PERMIT_UNMETERED, 0, ret_permit);
+	note_use(cell, settings, now_ns);
+	view = circuit_read(&cell->circuit);
+	if (force == FORCE_CLOSED)
+		return admit(PERMIT_NORMAL, view.epoch, ret_permit);
+	if (view.state == CIRCUIT_CLOSED &&
+			window_has_moved(&cell->outcomes, &settings->window, now_ns)) {
+		enum transition transition = judge(breaker, view.epoch, now_ns);
+
+		if (transition != TRANSITION_NONE)
+			return refuse(breaker, transition);
+		/* Whoever was faster has decided for this call too. */
+		view = circuit_read(&cell->circuit);
+	}
+	if (view.state == CIRCUIT_CLOSED)
+		return admit(PERMIT_NORMAL, view.epoch, ret_permit);
+	if (is_asleep(settings, view, now_ns))
+		return refuse(breaker, TRANSITION_NONE);
+	return acquire_probe(breaker, now_ns, random, ret_permit);
+}
+
+static const enum cell_total total_of[OUTCOME_COUNT] = {
+	[OUTCOME_NONE] = CELL_TOTAL_COUNT,
+	[OUTCOME_SUCCESS] = CELL_TOTAL_success,
+	[OUTCOME_FAILURE] = CELL_TOTAL_failure,
+	[OUTCOME_TIMEOUT] = CELL_TOTAL_timeout,
+	[OUTCOME_REJECTED] = CELL_TOTAL_rejected,
+	[OUTCOME_SHORT_CIRCUITED] = CELL_TOTAL_short_circuited,
+	[OUTCOME_CANCELLED] = CELL_TOTAL_cancelled,
+	[OUTCOME_IGNORED] = CELL_TOTAL_ignored,
+	[OUTCOME_UNUSED] = CELL_TOTAL_unused,
+};
+
+static bool counts_in_window(const struct settings *settings, enum outcome outcome)
+{
+	return outcome_is_request(outcome) &&
+		(outcome != OUTCOME_REJECTED || settings->rejects_count);
+}
+
+static void count_row(struct cell *cell, uint32_t epoch, bool is_error)
+{
+	uint64_t seen = atomic_load_explicit(&cell->consecutive, memory_order_relaxed);
+	uint64_t after;
+
+	do {
+		uint32_t row = seen >> 32 == epoch ? (uint32_t)seen : 0;
+
+		row = is_error ? row + (row != UINT32_MAX) : 0;
+		after = (uint64_t)epoch << 32 | row;
+	} while (after != seen && !atomic_compare_exchange_weak_explicit(&cell->consecutive, &seen,
+		after, memory_order_relaxed, memory_order_relaxed));
+}
+
+static void record_latency(struct cell *cell, enum outcome outcome, uint64_t duration_ns)
+{
+	if (outcome == OUTCOME_SUCCESS || outcome == OUTCOME_FAILURE || outcome == OUTCOME_TIMEOUT)
+		histogram_record(&cell->latency, duration_ns);
+}
+
+static bool is_slow(const struct settings *settings, uint64_t duration_ns)
+{
+	return settings->slow_ns != 0 && duration_ns > settings->slow_ns;
+}
+
+static void record(const struct breaker *breaker, uint32_t epoch, bool is_error, bool was_slow,
+		uint64_t now_ns)
+{
+	const struct settings *settings = breaker->settings;
+	struct cell *cell = breaker->cell;
+
+	window_record(&cell->outcomes, &settings->window, epoch, now_ns, is_error);
+	if (settings->slow_ns != 0)
+		window_record(&cell->slow, &settings->window, epoch, now_ns, was_slow);
+	if (settings->consecutive != 0)
+		count_row(cell, epoch, is_error);
+}
+
+static enum probe_end end_of_probe(const struct settings *settings, enum outcome outcome)
+{
+	switch (outcome) {
+	case OUTCOME_SUCCESS:
+		return PROBE_OK;
+	case OUTCOME_FAILURE:
+	case OUTCOME_TIMEOUT:
+		return PROBE_BAD;
+	case OUTCOME_REJECTED:
+		return settings->rejects_count ? PROBE_BAD : PROBE_UNUSED;
+	case OUTCOME_UNUSED:
+		return PROBE_UNUSED;
+	default:
+		return PROBE_NEUTRAL;
+	}
+}
+
+/* The circuit decides first: a late probe counts nowhere else. */
+static enum transition report_probe(const struct breaker *breaker, struct permit permit,
+		enum outcome outcome, uint64_t duration_ns, uint64_t now_ns)
+{
+	const struct settings *settings = breaker->settings;
+	struct cell *cell = breaker->cell;
+	struct circuit_policy policy = make_policy(settings);
+	bool was_slow = is_slow(settings, duration_ns);
+	struct probe_settlement settled = circuit_settle(&cell->circuit, &policy, permit,
+			end_of_probe(settings, outcome), was_slow, to_ms(now_ns));
+
+	if (settled.is_late) {
+		cell_count(cell, CELL_TOTAL_late);
+		return TRANSITION_NONE;
+	}
+	cell_count(cell, total_of[outcome]);
+	record_latency(cell, outcome, duration_ns);
+	if (settled.transition == TRANSITION_NONE) {
+		if (counts_in_window(settings, outcome))
+			record(breaker, permit.epoch, outcome_is_error(outcome), was_slow, now_ns);
+		return TRANSITION_NONE;
+	}
+	if (policy.backoff_factor_thousandths != 0)
+		note_sleep(cell, &policy);
+	announce(breaker, settled.transition, (struct window_sum){ 0 }, now_ns);
+	return settled.transition;
+}
+
+enum transition breaker_report(const struct breaker *breaker, struct permit permit,
+		enum outcome outcome, uint64_t duration_ns, uint64_t now_ns)
+{
+	const struct settings *settings = breaker->settings;
+	struct cell *cell = breaker->cell;
+	struct circuit_view view;
+
+	if ((permit.kind != PERMIT_NORMAL && permit.kind != PERMIT_PROBE) ||
+			(unsigned int)outcome >= OUTCOME_COUNT)
+		return TRANSITION_NONE;
+	if (permit.kind == PERMIT_PROBE)
+		return report_probe(breaker, permit, outcome, duration_ns, now_ns);
+	view = circuit_read(&cell->circuit);
+	if (view.epoch != permit.epoch) {
+		cell_count(cell, CELL_TOTAL_late);
+		return TRANSITION_NONE;
+	}
+	cell_count(cell, total_of[outcome]);
+	if (!counts_in_window(settings, outcome))
+		return TRANSITION_NONE;
+	record_latency(cell, outcome, duration_ns);
+	record(breaker, view.epoch, outcome_is_error(outcome), is_slow(settings, duration_ns), now_ns);
+	if (view.state != CIRCUIT_CLOSED || force_in_effect(breaker) == FORCE_CLOSED)
+		return TRANSITION_NONE;
+	return judge(breaker, view.epoch, now_ns);
+}
+
+struct permit breaker_renew(const struct breaker *breaker, struct permit permit,
+		uint32_t remaining_ms, uint64_t now_ns)
+{
+	struct circuit_policy policy = make_policy(breaker->settings);
+
+	return circuit_renew(&breaker->cell->circuit, &policy, permit, remaining_ms, to_ms(now_ns));
+}
+
+enum transition breaker_wake(const struct breaker *breaker, uint64_t now_ns)
+{
+	struct circuit_policy policy = make_policy(breaker->settings);
+	enum transition transition;
+
+	if (force_in_effect(breaker) != FORCE_NONE)
+		return TRANSITION_NONE;
+	transition = circuit_wake(&breaker->cell->circuit, &policy, to_ms(now_ns));
+	announce(breaker, transition, (struct window_sum){ 0 }, now_ns);
+	return transition;
+}
+
+uint64_t breaker_wake_time_ns(const struct breaker *breaker, uint64_t now_ns)
+{
+	struct circuit_policy policy = make_policy(breaker->settings);
+	struct circuit_view view = circuit_read(&breaker->cell->circuit);
+	uint32_t sleep_ms, elapsed_ms;
+
+	if (view.state != CIRCUIT_OPEN || force_in_effect(breaker) != FORCE_NONE)
+		return 0;
+	sleep_ms = circuit_sleep_ms(&breaker->cell->circuit, &policy, view.epoch);
+	elapsed_ms = circuit_elapsed_ms(view.time_ms, to_ms(now_ns));
+	if (elapsed_ms > sleep_ms)
+		return now_ns;
+	/* Strictly after the sleep window: at the edge of the millisecond that follows it. */
+	return (now_ns / 1000000 + (sleep_ms - elapsed_ms) + 1) * 1000000;
+}
+
+enum circuit_state breaker_state(const struct breaker *breaker, uint64_t now_ns)
+{
+	(void)now_ns;
+	switch (force_in_effect(breaker)) {
+	case FORCE_OPEN:
+		return CIRCUIT_OPEN;
+	case FORCE_CLOSED:
+		return CIRCUIT_CLOSED;
+	default:
+		return circuit_read(&breaker->cell->circuit).state;
+	}
+}
+
+void breaker_trip(const struct breaker *breaker, uint64_t now_ns)
+{
+	if (circuit_set(&breaker->cell->circuit, CIRCUIT_OPEN, to_ms(now_ns)) == CIRCUIT_CLOSED)
+		cell_count(breaker->cell, CELL_TOTAL_trips);
+	write_event(breaker, EVENT_TRIPPED_BY_HAND, (struct window_sum){ 0 }, 0, now_ns);
+}
+
+void breaker_half(const struct breaker *breaker, uint64_t now_ns)
+{
+	circuit_set(&breaker->cell->circuit, CIRCUIT_HALF_OPEN, to_ms(now_ns));
+	write_event(breaker, EVENT_HALF_OPENED, (struct window_sum){ 0 }, 0, now_ns);
+}
+
+void breaker_reset(const struct breaker *breaker, uint64_t now_ns)
+{
+	circuit_set(&breaker->cell->circuit, CIRCUIT_CLOSED, to_ms(now_ns));
+	write_event(breaker, EVENT_RESET, (struct window_sum){ 0 }, 0, now_ns);
+}
+
+void breaker_force(const struct breaker *breaker, enum force force, uint64_t now_ns)
+{
+	struct circuit_view view = circuit_read(&breaker->cell->circuit);
+
+	atomic_store_explicit(&breaker->cell->override.force, (uint32_t)force, memory_order_relaxed);
+	write_event(breaker, EVENT_FORCED, (struct window_sum){ 0 }, force, now_ns);
+	/* While forced closed nothing was judged. */
+	if (view.state == CIRCUIT_CLOSED && force_in_effect(breaker) == FORCE_NONE)
+		judge(breaker, view.epoch, now_ns);
+}

@@ -54,7 +54,7 @@ enum permit_kind {
 };
 
 struct permit {
-	uint32_t issued_ms;
+	uint32_t issued_ms; /* of a probe */
 	uint16_t epoch;
 	uint8_t kind; /* enum permit_kind */
 	uint8_t reserved;
