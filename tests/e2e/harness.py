@@ -313,7 +313,7 @@ def _flatten(suite):
 def main(module='__main__'):
 	"""Runs the tests of a file, or those whose name contains one of the arguments. Prints TAP."""
 	tests = [t for t in _flatten(unittest.defaultTestLoader.loadTestsFromModule(sys.modules[module]))
-		if type(t).__module__ == module]
+		if type(t).__module__ == module and not type(t).__name__.startswith('_')]
 	if sys.argv[1:]:
 		tests = [t for t in tests if any(word in t.id() for word in sys.argv[1:])]
 	print(f'1..{len(tests)}', flush=True)

@@ -30,6 +30,8 @@ class Story(harness.Case):
 
 	def __init_subclass__(cls):
 		"""A way of failing that the program could not show is no test of it."""
+		if cls.__name__.startswith('_'):
+			return
 		for pattern, test in (('silent', 'test_a_server_that_accepts_and_is_silent'),
 				('backlog', 'test_a_server_with_a_full_backlog'), ('reset', 'test_a_server_that_resets')):
 			if getattr(cls, pattern) is None:

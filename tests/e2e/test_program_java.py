@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: MIT
+import harness
+import java
+from story import Story
+
+
+class _Java(Story):
+	kind = None
+	refused = None
+
+	@classmethod
+	def setUpClass(cls):
+		cls.classes = java.compile_client(cls)
+
+	def prepare(self):
+		self.session = java.client(self, self.classes, self.kind, f'http://127.0.0.1:{self.port}/')
+
+	def calls(self, count=1):
+		return self.session.calls(count)
+
+
+class HttpURLConnection(_Java):
+	kind = 'HttpURLConnection'
+	refused = r'^java.net.ConnectException: Connection refused'
+	silent = r'^java.net.SocketTimeoutException: Read timed out'
+	backlog = r'^java.net.SocketTimeoutException: [Cc]onnect timed out'
+	reset = r'^java.net.SocketException: Connection reset'
+
+
+class HttpClient(_Java):
+	kind = 'HttpClient'
+	refused = r'^java.net.ConnectException'
+	silent = r'^java.net.http.HttpTimeoutException: request timed out'
+	backlog = r'^java.net.http.Http(Connect)?TimeoutException'
+	reset = r'^java.io.IOException: Connection reset|^java.net.SocketException: Connection reset'
+
+
+if __name__ == '__main__':
+	harness.main()
