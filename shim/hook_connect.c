@@ -1,1 +1,13 @@
 /* SPDX-License-Identifier: MIT */
+/* Attempts. Those that a send makes (MSG_FASTOPEN) are in hook_send.c. */
+#include "shim/gate.h"
+#include "shim/real.h"
+
+HOOK(int, connect, (int fd, const struct sockaddr *address, socklen_t length))
+{
+	struct gate gate;
+
+	if (!gate_connect(&gate, fd, address, length))
+		return -1;
+	return gate_connected(&gate, real()->connect(fd, address, length));
+}

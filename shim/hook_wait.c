@@ -1,1 +1,141 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * poll and select tell which connections the program waited to read from; nothing of theirs is
+ * changed. Ended by a signal they have waited too. Any other failure tells nothing: the caller's
+ * memory may not be there.
+ */
+#include <errno.h>
+
+#include "shim/gate.h"
+#include "shim/hook_io.h"
+#include "shim/inside.h"
+#include "shim/real.h"
+
+static bool has_waited(int result)
+{
+	return result >= 0 || errno == EINTR;
+}
+
+/* When the wait began; 0 where it cannot be one, or nobody cares. */
+static uint64_t wait_begins(bool can_wait)
+{
+	return can_wait && !process_is_vfork_child() ? gate_wait_clock() : 0;
+}
+
+__attribute__((noinline)) static int poll_ended(const struct pollfd *entries, nfds_t count,
+		uint64_t began_ns, int result)
+{
+	if (!has_waited(result))
+		return result;
+	for (nfds_t i = 0; i < count; i++) {
+		struct connection *connection = gate_find(entries[i].fd);
+
+		if (connection && entries[i].events & (POLLIN | POLLRDNORM))
+			gate_waited(connection, began_ns);
+	}
+	return result;
+}
+
+HOOK(int, poll, (struct pollfd *entries, nfds_t count, int timeout))
+{
+	uint64_t began_ns = wait_begins(count && timeout);
+	int result = real()->poll(entries, count, timeout);
+
+	return began_ns ? poll_ended(entries, count, began_ns, result) : result;
+}
+
+HOOK(int, __poll_chk, (struct pollfd *entries, nfds_t count, int timeout, size_t room))
+{
+	uint64_t began_ns = wait_begins(count && timeout);
+	int result = real()->__poll_chk(entries, count, timeout, room);
+
+	return began_ns ? poll_ended(entries, count, began_ns, result) : result;
+}
+
+static bool is_zero(const struct timespec *timeout)
+{
+	return timeout && timeout->tv_sec == 0 && timeout->tv_nsec == 0;
+}
+
+HOOK(int, ppoll, (struct pollfd *entries, nfds_t count, const struct timespec *timeout,
+		const sigset_t *mask))
+{
+	uint64_t began_ns = wait_begins(count && !is_zero(timeout));
+	int result = real()->ppoll(entries, count, timeout, mask);
+
+	return began_ns ? poll_ended(entries, count, began_ns, result) : result;
+}
+
+HOOK(int, __ppoll_chk, (struct pollfd *entries, nfds_t count, const struct timespec *timeout,
+		const sigset_t *mask, size_t room))
+{
+	uint64_t began_ns = wait_begins(count && !is_zero(timeout));
+	int result = real()->__ppoll_chk(entries, count, timeout, mask, room);
+
+	return began_ns ? poll_ended(entries, count, began_ns, result) : result;
+}
+
+/* select overwrites its sets with its answer, so the question is kept. Descriptors past a plain
+ * fd_set are waited for all the same; only the model does not see it. */
+static fd_set read_set_copy(const fd_set *reads, int count)
+{
+	fd_set copy;
+	size_t words = ((size_t)count + NFDBITS - 1) / NFDBITS;
+
+	FD_ZERO(&copy);
+	for (size_t i = 0; i < words && i < sizeof(copy.fds_bits) / sizeof(copy.fds_bits[0]); i++)
+		copy.fds_bits[i] = reads->fds_bits[i];
+	return copy;
+}
+
+static int select_ended(const fd_set *reads, int count, uint64_t began_ns, int result)
+{
+	if (!has_waited(result))
+		return result;
+	for (int fd = 0; fd < count && fd < FD_SETSIZE; fd++) {
+		struct connection *connection = FD_ISSET(fd, reads) ? gate_find(fd) : NULL;
+
+		if (connection)
+			gate_waited(connection, began_ns);
+	}
+	return result;
+}
+
+__attribute__((noinline)) static int select_told(int count, fd_set *reads, fd_set *writes,
+		fd_set *others, struct timeval *timeout, uint64_t began_ns)
+{
+	fd_set copy = read_set_copy(reads, count);
+
+	return select_ended(&copy, count, began_ns,
+			real()->select(count, reads, writes, others, timeout));
+}
+
+HOOK(int, select, (int count, fd_set *reads, fd_set *writes, fd_set *others,
+		struct timeval *timeout))
+{
+	bool can_wait = !timeout || timeout->tv_sec || timeout->tv_usec;
+	uint64_t began_ns = wait_begins(pointer_may_be_read(reads) && count > 0 && can_wait);
+
+	if (began_ns)
+		return select_told(count, reads, writes, others, timeout, began_ns);
+	return real()->select(count, reads, writes, others, timeout);
+}
+
+__attribute__((noinline)) static int pselect_told(int count, fd_set *reads, fd_set *writes,
+		fd_set *others, const struct timespec *timeout, const sigset_t *mask, uint64_t began_ns)
+{
+	fd_set copy = read_set_copy(reads, count);
+
+	return select_ended(&copy, count, began_ns,
+			real()->pselect(count, reads, writes, others, timeout, mask));
+}
+
+HOOK(int, pselect, (int count, fd_set *reads, fd_set *writes, fd_set *others,
+		const struct timespec *timeout, const sigset_t *mask))
+{
+	uint64_t began_ns = wait_begins(pointer_may_be_read(reads) && count > 0 && !is_zero(timeout));
+
+	if (began_ns)
+		return pselect_told(count, reads, writes, others, timeout, mask, began_ns);
+	return real()->pselect(count, reads, writes, others, timeout, mask);
+}

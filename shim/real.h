@@ -1,9 +1,69 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The list of hooked symbols and the table of the real functions behind them. One line a symbol:
- * the table, its filling, the version script's check and the export test all read this list.
+ * The table of real functions behind the hooks, and HOOK, which defines one.
+ *
+ * real() works at any time: before our constructor, from other libraries' constructors, and while
+ * the table itself is being filled (an allocator that reads a file when dlsym() first calls it):
+ * then system calls go to the kernel directly. A symbol that this libc does not have answers ENOSYS.
  */
 #ifndef SHUNT_SHIM_REAL_H
 #define SHUNT_SHIM_REAL_H
+
+#include <fcntl.h>
+#include <netdb.h>
+#include <poll.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/select.h>
+#include <sys/sendfile.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "shim/real_symbols.h"
+
+/* What fortified programs call; the headers declare these only to them. */
+ssize_t __read_chk(int fd, void *data, size_t size, size_t room);
+ssize_t __recv_chk(int fd, void *data, size_t size, size_t room, int flags);
+ssize_t __recvfrom_chk(int fd, void *data, size_t size, size_t room, int flags,
+		struct sockaddr *address, socklen_t *length);
+int __poll_chk(struct pollfd *entries, nfds_t count, int timeout, size_t room);
+int __ppoll_chk(struct pollfd *entries, nfds_t count, const struct timespec *timeout,
+		const sigset_t *mask, size_t room);
+
+#define POINTER(name, number) __typeof__(name) *name;
+struct real {
+	REAL_SYMBOLS(POINTER)
+};
+#undef POINTER
+
+extern struct real real_table __attribute__((visibility("hidden")));
+extern _Atomic bool real_is_ready __attribute__((visibility("hidden")));
+
+/* Fills the table, or answers for the time that this takes. */
+struct real *real_resolve(void);
+
+/* Never NULL, and no entry is. Unit tests may write fakes into it. */
+static inline struct real *real(void)
+{
+	if (__builtin_expect(!atomic_load_explicit(&real_is_ready, memory_order_acquire), 0))
+		return real_resolve();
+	return &real_table;
+}
+
+/* Defines the hook of a symbol; in unit tests a function hook_NAME that nobody binds to. */
+#ifdef SHUNT_TESTING
+#define HOOK_NAME(name) hook_##name
+#define HOOK(type, name, parameters) \
+	type hook_##name parameters; \
+	type hook_##name parameters
+#else
+#define HOOK_NAME(name) name
+#define HOOK(type, name, parameters) __attribute__((visibility("default"))) type name parameters
+#endif
 
 #endif

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Programs that go round libc's wrappers (libuv closes its sockets so). The calls that matter are told
+ * like those of their own hooks; all go on as they came, and are no cancellation points.
+ */
+#include <fcntl.h>
+#include <stdarg.h>
+#include <sys/syscall.h>
+
+#include "shim/gate.h"
+#include "shim/hook_lifetime.h"
+#include "shim/hook_process.h"
+#include "shim/real.h"
+
+#ifndef SYS_dup2
+#define SYS_dup2 (-1) /* not on newer machines */
+#endif
+
+struct call {
+	long number;
+	long arguments[6];
+};
+
+/* Does it matter? */
+static bool is_told(long number)
+{
+	switch (number) {
+	case SYS_connect:
+	case SYS_socket:
+	case SYS_accept:
+	case SYS_accept4:
+	case SYS_close:
+	case SYS_close_range:
+	case SYS_dup:
+	case SYS_dup2:
+	case SYS_dup3:
+	case SYS_fcntl:
+	case SYS_exit_group:
+	case SYS_unshare:
+	case SYS_setns:
+	case SYS_prctl:
+	case SYS_seccomp:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static bool sets_filter(const struct call *call)
+{
+	return call->number == SYS_seccomp ||
+			(call->number == SYS_prctl && call->arguments[0] == PR_SET_SECCOMP);
+}
+
+/* False: refused, errno is set. */
+static bool call_begins(const struct call *call, struct gate *gate)
+{
+	const long *a = call->arguments;
+
+	switch (call->number) {
+	case SYS_connect:
+		return gate_connect(gate, (int)a[0], (const struct sockaddr *)a[1],
+				(socklen_t)a[2]);
+	case SYS_close:
+		gate_close((int)a[0]);
+		break;
+	case SYS_close_range:
+		close_range_begins((unsigned int)a[0], (unsigned int)a[1], (int)a[2]);
+		break;
+	case SYS_dup2:
+		copy_begins((int)a[0], (int)a[1], 0);
+		break;
+	case SYS_dup3:
+		copy_begins((int)a[0], (int)a[1], (int)a[2]);
+		break;
+	case SYS_exit_group:
+		process_ends();
+		break;
+	case SYS_unshare:
+	case SYS_setns:
+		process_becomes_single();
+		break;
+	default:
+		if (sets_filter(call))
+			process_becomes_single();
+	}
+	return true;
+}
+
+static void call_succeeded(const struct call *call, int result)
+{
+	const long *a = call->arguments;
+
+	switch (call->number) {
+	case SYS_socket:
+		gate_born(result, (int)a[0], (int)a[1]);
+		break;
+	case SYS_accept:
+	case SYS_accept4:
+		born_other(result);
+		break;
+	case SYS_dup:
+	case SYS_dup2:
+	case SYS_dup3:
+		copy_ended((int)a[0], result);
+		break;
+	case SYS_fcntl:
+		if (a[1] == F_DUPFD || a[1] == F_DUPFD_CLOEXEC)
+			copy_ended((int)a[0], result);
+		break;
+	default:
+		if (sets_filter(call))
+			process_is_filtered();
+	}
+}
+
+__attribute__((noinline)) static long call_told(const struct call *call)
+{
+	const long *a = call->arguments;
+	struct gate gate;
+	long result;
+
+	if (!call_begins(call, &gate))
+		return -1;
+	result = real()->syscall(call->number, a[0], a[1], a[2], a[3], a[4], a[5]);
+	if (call->number == SYS_connect)
+		return gate_connected(&gate, (int)result);
+	if (result >= 0)
+		call_succeeded(call, (int)result);
+	return result;
+}
+
+HOOK(long, syscall, (long number, ...))
+{
+	struct call call = { .number = number };
+	long *a = call.arguments;
+	va_list list;
+
+	va_start(list, number);
+	for (int i = 0; i < 6; i++)
+		a[i] = va_arg(list, long);
+	va_end(list);
+	if (is_told(number))
+		return call_told(&call);
+	return real()->syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+}
