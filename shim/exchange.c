@@ -1,2 +1,548 @@
 /* SPDX-License-Identifier: MIT */
 #include "shim/exchange.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "core/clock.h"
+#include "shim/classify.h"
+
+#define NS_PER_MS 1000000ull
+#define GREETING_TICK_NS 10000000ull /* what the coarse clock can make of a poll that returned at once */
+
+static const struct exchange_step nothing;
+
+static uint64_t load(const _Atomic uint64_t *word)
+{
+	return atomic_load_explicit(word, memory_order_relaxed);
+}
+
+static void store(_Atomic uint64_t *word, uint64_t value)
+{
+	atomic_store_explicit(word, value, memory_order_relaxed);
+}
+
+/* acq_rel: who sees a flag also sees the times that were written before it was set. */
+static uint32_t flags_set(struct exchange *exchange, uint32_t flags)
+{
+	return atomic_fetch_or_explicit(&exchange->flags, flags, memory_order_acq_rel);
+}
+
+static uint32_t flags_clear(struct exchange *exchange, uint32_t flags)
+{
+	return atomic_fetch_and_explicit(&exchange->flags, ~flags, memory_order_acq_rel);
+}
+
+/* Of all that would end a call, the one that clears OPEN does. */
+static struct exchange_step end(struct exchange *exchange, enum outcome outcome)
+{
+	uint32_t before = flags_clear(exchange,
+			EXCHANGE_OPEN | EXCHANGE_PENDING | EXCHANGE_SENT | EXCHANGE_REUSED);
+
+	if (!(before & EXCHANGE_OPEN))
+		return nothing;
+	return (struct exchange_step){ .ended = outcome };
+}
+
+static bool is_open(const struct exchange *exchange)
+{
+	return exchange_has(exchange, EXCHANGE_OPEN);
+}
+
+static bool is_silent(const struct exchange *exchange)
+{
+	return exchange_flags_are_silent(exchange_flags(exchange));
+}
+
+/* The longest stretch in which nothing was sent or received, the present one included. */
+static uint64_t silence_ns(const struct exchange *exchange, uint64_t now_ns)
+{
+	uint64_t present_ns = clock_elapsed_ns(load(&exchange->active_ns), now_ns);
+	uint64_t longest_ns = load(&exchange->waited_ns);
+
+	return present_ns > longest_ns ? present_ns : longest_ns;
+}
+
+static void note_activity(struct exchange *exchange, uint64_t now_ns)
+{
+	uint64_t stretch_ns = clock_elapsed_ns(load(&exchange->active_ns), now_ns);
+	uint64_t longest_ns = load(&exchange->waited_ns);
+
+	while (stretch_ns > longest_ns && !atomic_compare_exchange_weak_explicit(
+			&exchange->waited_ns, &longest_ns, stretch_ns, memory_order_relaxed,
+			memory_order_relaxed))
+		;
+	store(&exchange->active_ns, now_ns);
+}
+
+/* How long the program sat waiting for a greeting, a wait that has not returned (yet) included. */
+static uint64_t greeting_wait_ns(const struct exchange *exchange, uint64_t now_ns)
+{
+	uint64_t waiting_ns = load(&exchange->waiting_ns);
+	uint64_t present_ns = waiting_ns ? clock_elapsed_ns(waiting_ns, now_ns) : 0;
+
+	return load(&exchange->greeting_ns) + present_ns;
+}
+
+static void note_wait(struct exchange *exchange, uint64_t began_ns, uint64_t now_ns)
+{
+	uint64_t established_ns = load(&exchange->established_ns);
+
+	store(&exchange->waiting_ns, 0);
+	if (!began_ns || !is_silent(exchange))
+		return;
+	if (began_ns < established_ns)
+		began_ns = established_ns;
+	atomic_fetch_add_explicit(&exchange->greeting_ns, clock_elapsed_ns(began_ns, now_ns),
+			memory_order_relaxed);
+}
+
+static void call_times(struct exchange *exchange, uint64_t now_ns)
+{
+	store(&exchange->began_ns, now_ns);
+	store(&exchange->active_ns, now_ns);
+	store(&exchange->waited_ns, 0);
+}
+
+void exchange_begin(struct exchange *exchange, uint64_t now_ns)
+{
+	uint32_t kept = exchange_flags(exchange) & EXCHANGE_RECEIVE_TIMEOUT;
+
+	call_times(exchange, now_ns);
+	store(&exchange->established_ns, 0);
+	store(&exchange->greeting_ns, 0);
+	store(&exchange->waiting_ns, 0);
+	tls_begin(&exchange->tls);
+	/* Release: the times are there before the call is. */
+	atomic_store_explicit(&exchange->flags, kept | EXCHANGE_OPEN | EXCHANGE_PENDING,
+			memory_order_release);
+}
+
+/* The attempt is complete, by whatever sign. Where only that is metered, it is success. */
+static struct exchange_step establish(struct exchange *exchange, const struct settings *settings,
+		uint64_t now_ns)
+{
+	note_activity(exchange, now_ns);
+	store(&exchange->established_ns, now_ns);
+	flags_set(exchange, EXCHANGE_ESTABLISHED);
+	flags_clear(exchange, EXCHANGE_PENDING);
+	if (settings->guard == GUARD_CONNECT)
+		flags_set(exchange, EXCHANGE_UNMETERED);
+	if (exchange_has(exchange, EXCHANGE_UNMETERED))
+		return end(exchange, OUTCOME_SUCCESS);
+	return (struct exchange_step){ .is_silent = is_silent(exchange) };
+}
+
+struct exchange_step exchange_connected(struct exchange *exchange, const struct settings *settings,
+		int error, uint64_t now_ns)
+{
+	if (!exchange_has(exchange, EXCHANGE_PENDING))
+		return nothing;
+	if (error == EINPROGRESS || error == EALREADY || error == EINTR)
+		return nothing;
+	if (error == 0 || error == EISCONN)
+		return establish(exchange, settings, now_ns);
+	return end(exchange, classify_errno(settings, PHASE_CONNECT, error));
+}
+
+/* Exactly one record that was taken for a session ticket: followed by the end, it was an answer. */
+static bool may_be_answered(const struct exchange *exchange, uint32_t flags)
+{
+	return (flags & (EXCHANGE_TLS | EXCHANGE_ANSWERED)) == EXCHANGE_TLS &&
+		tls_has_one_ticket(&exchange->tls);
+}
+
+/* EOF or a reset came in place of an answer. */
+static enum outcome broken_off(const struct exchange *exchange, const struct settings *settings,
+		bool is_eof, uint64_t now_ns)
+{
+	uint32_t flags = exchange_flags(exchange);
+	bool was_silent = exchange_flags_are_silent(flags);
+	uint64_t waited_ns = was_silent ? greeting_wait_ns(exchange, now_ns) :
+		silence_ns(exchange, now_ns);
+
+	if (waited_ns >= settings->abandon_ns)
+		return OUTCOME_TIMEOUT;
+	if (is_eof && may_be_answered(exchange, flags))
+		return OUTCOME_SUCCESS;
+	if (is_eof && (flags & EXCHANGE_SHUT_WRITE))
+		return OUTCOME_UNUSED;
+	return flags & EXCHANGE_REUSED ? OUTCOME_CANCELLED : OUTCOME_FAILURE;
+}
+
+static bool is_reset(int error)
+{
+	return error == ECONNRESET || error == ECONNABORTED || error == EPIPE;
+}
+
+static enum outcome error_outcome(const struct exchange *exchange, const struct settings *settings,
+		int error, uint64_t now_ns)
+{
+	uint32_t flags = exchange_flags(exchange);
+	enum outcome outcome;
+
+	if (flags & EXCHANGE_PENDING)
+		return classify_errno(settings, PHASE_CONNECT, error);
+	outcome = classify_errno(settings, PHASE_EXCHANGE, error);
+	/* With fast open, or after a hasty SO_ERROR, the connect's own error comes this late. */
+	if (outcome == OUTCOME_CANCELLED && !(flags & EXCHANGE_REUSED))
+		return classify_errno(settings, PHASE_CONNECT, error);
+	if (outcome != OUTCOME_FAILURE || !is_reset(error) ||
+			error_set_has_errno(&settings->fail, error))
+		return outcome;
+	return broken_off(exchange, settings, false, now_ns);
+}
+
+static struct exchange_step fail(struct exchange *exchange, const struct settings *settings,
+		int error, uint64_t now_ns)
+{
+	return end(exchange, error_outcome(exchange, settings, error, now_ns));
+}
+
+struct exchange_step exchange_so_error(struct exchange *exchange, const struct settings *settings,
+		int error, uint64_t now_ns)
+{
+	if (!is_open(exchange))
+		return nothing;
+	if (error)
+		return fail(exchange, settings, error, now_ns);
+	if (exchange_has(exchange, EXCHANGE_PENDING))
+		return establish(exchange, settings, now_ns);
+	return nothing;
+}
+
+/* What the first bytes sent say about all that follows. */
+static uint32_t protocol_flag(struct bytes bytes)
+{
+	static const struct {
+		const char *prefix;
+		uint32_t flag;
+	} protocols[] = {
+		{ "\x16\x03", EXCHANGE_TLS },
+		{ "SSH-", EXCHANGE_BLIND },
+		{ "@RSYNCD:", EXCHANGE_BLIND },
+		{ "PRI * HTTP/2.0", EXCHANGE_BLIND },
+	};
+	char first[16] = { 0 };
+	size_t size = 0;
+
+	for (size_t i = 0; bytes.vectors && i < bytes.count && size < sizeof(first); i++) {
+		size_t length = bytes.vectors[i].iov_len;
+
+		if (length > sizeof(first) - size)
+			length = sizeof(first) - size;
+		if (length > 0)
+			memcpy(first + size, bytes.vectors[i].iov_base, length);
+		size += length;
+	}
+	for (size_t i = 0; i < sizeof(protocols) / sizeof(protocols[0]); i++) {
+		if (memcmp(first, protocols[i].prefix, strlen(protocols[i].prefix)) == 0)
+			return protocols[i].flag;
+	}
+	return 0;
+}
+
+static bool bytes_are_empty(struct bytes bytes)
+{
+	for (size_t i = 0; i < bytes.count; i++) {
+		if (bytes.vectors[i].iov_len > 0)
+			return false;
+	}
+	return bytes.vectors != NULL;
+}
+
+/* On a connection that had an answer: does a request begin with these bytes? */
+static bool begins_request(struct exchange *exchange, struct bytes bytes)
+{
+	uint32_t flags = exchange_flags(exchange);
+
+	if (bytes_are_empty(bytes))
+		return false;
+	if (!(flags & EXCHANGE_SPOKEN))
+		flags |= protocol_flag(bytes);
+	if (flags & EXCHANGE_BLIND) {
+		flags_set(exchange, EXCHANGE_UNMETERED);
+		return false;
+	}
+	return !(flags & EXCHANGE_TLS) || tls_will_send(&exchange->tls, bytes) != TLS_NOTHING;
+}
+
+/* The first send on a connection that was silent too long, or that a greeting was awaited on. */
+static struct exchange_step leave_silence(struct exchange *exchange,
+		const struct settings *settings, uint64_t now_ns)
+{
+	struct exchange_step step;
+	bool has_waited = greeting_wait_ns(exchange, now_ns) >= settings->abandon_ns;
+
+	if (!has_waited && clock_elapsed_ns(load(&exchange->established_ns), now_ns) <
+			EXCHANGE_IDLE_NS)
+		return nothing;
+	flags_set(exchange, EXCHANGE_IDLED);
+	step = end(exchange, has_waited ? OUTCOME_TIMEOUT : OUTCOME_UNUSED);
+	step.starts_call = true;
+	return step;
+}
+
+struct exchange_step exchange_will_send(struct exchange *exchange, const struct settings *settings,
+		struct bytes bytes, uint64_t now_ns)
+{
+	uint32_t flags = exchange_flags(exchange);
+
+	if ((flags & EXCHANGE_CUT) || exchange_is_sending(exchange))
+		return nothing;
+	if (exchange_flags_are_silent(flags))
+		return bytes_are_empty(bytes) ? nothing : leave_silence(exchange, settings, now_ns);
+	if (flags & EXCHANGE_ANSWERED)
+		return (struct exchange_step){ .starts_call = begins_request(exchange, bytes) };
+	return (struct exchange_step){ .starts_call = !bytes_are_empty(bytes) };
+}
+
+bool exchange_call(struct exchange *exchange, uint64_t now_ns)
+{
+	uint32_t flags = exchange_flags(exchange);
+
+	if (flags & EXCHANGE_OPEN)
+		return false;
+	call_times(exchange, now_ns);
+	return !(flags_set(exchange, EXCHANGE_OPEN | EXCHANGE_REUSED) & EXCHANGE_OPEN);
+}
+
+void exchange_cut(struct exchange *exchange)
+{
+	flags_set(exchange, EXCHANGE_CUT);
+}
+
+/* The kernel took over, or it never was TLS: from here on, bytes are what they are. */
+static void leave_tls(struct exchange *exchange)
+{
+	flags_clear(exchange, EXCHANGE_TLS);
+}
+
+static struct exchange_step sent_nothing(struct exchange *exchange, const struct settings *settings,
+		ssize_t result, int error, uint64_t now_ns)
+{
+	uint32_t flags = exchange_flags(exchange);
+	bool is_fresh = (flags & EXCHANGE_REUSED) && !(flags & EXCHANGE_SENT);
+
+	if (!(flags & EXCHANGE_OPEN))
+		return nothing;
+	/* Not now, not connected yet, or a direction that the program itself has shut. */
+	if (result == 0 || error == EAGAIN || error == EWOULDBLOCK || error == EINTR ||
+			error == ENOTCONN || (error == EPIPE && (flags & EXCHANGE_SHUT_WRITE)))
+		return is_fresh ? end(exchange, OUTCOME_UNUSED) : nothing;
+	return fail(exchange, settings, error, now_ns);
+}
+
+struct exchange_step exchange_sent(struct exchange *exchange, const struct settings *settings,
+		struct bytes bytes, ssize_t result, int error, uint64_t now_ns)
+{
+	struct exchange_step step = nothing;
+	uint32_t flags;
+
+	if (result <= 0)
+		return sent_nothing(exchange, settings, result, error, now_ns);
+	if (exchange_has(exchange, EXCHANGE_PENDING))
+		step = establish(exchange, settings, now_ns);
+	flags = exchange_flags(exchange);
+	step.is_silent = false;
+	step.has_spoken = exchange_flags_are_silent(flags);
+	if (!(flags & EXCHANGE_SPOKEN)) {
+		flags_set(exchange, EXCHANGE_SPOKEN | protocol_flag(bytes));
+		flags_clear(exchange, EXCHANGE_IDLED);
+	}
+	if ((flags & (EXCHANGE_OPEN | EXCHANGE_SENT)) == EXCHANGE_OPEN)
+		flags_set(exchange, EXCHANGE_SENT);
+	if (flags & EXCHANGE_OPEN)
+		note_activity(exchange, now_ns);
+	if (exchange_has(exchange, EXCHANGE_TLS) &&
+			tls_sent(&exchange->tls, bytes, (size_t)result, now_ns) == TLS_BROKEN)
+		leave_tls(exchange);
+	return step;
+}
+
+/* An answer, or bytes that nobody waits for any more: either way, there was one. */
+static struct exchange_step answered(struct exchange *exchange)
+{
+	flags_set(exchange, exchange_has(exchange, EXCHANGE_BLIND) ?
+			EXCHANGE_ANSWERED | EXCHANGE_UNMETERED : EXCHANGE_ANSWERED);
+	return end(exchange, OUTCOME_SUCCESS);
+}
+
+static struct exchange_step received_tls(struct exchange *exchange, struct bytes bytes, size_t size,
+		bool is_peek, uint64_t now_ns)
+{
+	bool is_first = !exchange_has(exchange, EXCHANGE_ANSWERED);
+	enum tls_sight sight = tls_received(&exchange->tls, bytes, size, is_first, is_peek, now_ns);
+
+	if (sight == TLS_BROKEN)
+		leave_tls(exchange);
+	if (sight != TLS_NOTHING)
+		return answered(exchange);
+	/* A program that peeks at the same ticket again and again still waits. */
+	if (!is_peek && is_open(exchange))
+		note_activity(exchange, now_ns);
+	return nothing;
+}
+
+static struct exchange_step received_data(struct exchange *exchange,
+		const struct settings *settings, struct bytes bytes, size_t size, bool is_peek,
+		uint64_t now_ns)
+{
+	struct exchange_step step = nothing;
+
+	if (exchange_has(exchange, EXCHANGE_PENDING))
+		step = establish(exchange, settings, now_ns);
+	if (step.ended != OUTCOME_NONE || !exchange_has(exchange, EXCHANGE_ESTABLISHED))
+		return step;
+	if (exchange_has(exchange, EXCHANGE_TLS))
+		return received_tls(exchange, bytes, size, is_peek, now_ns);
+	return answered(exchange);
+}
+
+/* A non-blocking recv returns at once; a blocking one no sooner than its time, give or take the
+ * coarse clock. Half of it tells them apart. */
+static bool has_timed_out(const struct exchange *exchange, uint64_t began_ns, uint64_t now_ns)
+{
+	uint64_t timeout_ms = atomic_load_explicit(&exchange->receive_timeout_ms,
+			memory_order_relaxed);
+
+	return exchange_has(exchange, EXCHANGE_RECEIVE_TIMEOUT) && began_ns &&
+		clock_elapsed_ns(began_ns, now_ns) * 2 >= timeout_ms * NS_PER_MS;
+}
+
+static struct exchange_step received_error(struct exchange *exchange,
+		const struct settings *settings, int error, bool is_peek, uint64_t began_ns,
+		uint64_t now_ns)
+{
+	/* Not connected yet, or not any more: how that came about shows elsewhere. */
+	if (error == EINTR || error == ENOTCONN)
+		return nothing;
+	if (error != EAGAIN && error != EWOULDBLOCK)
+		return fail(exchange, settings, error, now_ns);
+	if (!is_peek && has_timed_out(exchange, began_ns, now_ns))
+		return end(exchange, OUTCOME_TIMEOUT);
+	return nothing;
+}
+
+struct exchange_step exchange_received(struct exchange *exchange, const struct settings *settings,
+		struct bytes bytes, ssize_t result, int error, bool is_peek, uint64_t began_ns,
+		uint64_t now_ns)
+{
+	struct exchange_step step = nothing;
+
+	note_wait(exchange, began_ns, now_ns);
+	/* What the cut itself made the socket say is no news of the peer. */
+	if (exchange_has(exchange, EXCHANGE_CUT))
+		return nothing;
+	if (result > 0)
+		return received_data(exchange, settings, bytes, (size_t)result, is_peek, now_ns);
+	if (!is_open(exchange))
+		return nothing;
+	if (result < 0)
+		return received_error(exchange, settings, error, is_peek, began_ns, now_ns);
+	if (bytes_are_empty(bytes))
+		return nothing;
+	if (exchange_has(exchange, EXCHANGE_PENDING))
+		step = establish(exchange, settings, now_ns);
+	if (step.ended != OUTCOME_NONE)
+		return step;
+	return end(exchange, broken_off(exchange, settings, true, now_ns));
+}
+
+void exchange_wait_begins(struct exchange *exchange, uint64_t now_ns)
+{
+	if (is_silent(exchange))
+		store(&exchange->waiting_ns, now_ns);
+}
+
+struct exchange_step exchange_waited(struct exchange *exchange, const struct settings *settings,
+		uint64_t began_ns, uint64_t now_ns)
+{
+	(void)settings;
+	note_wait(exchange, began_ns, now_ns);
+	return nothing;
+}
+
+/* The program gives up on an open call. */
+static enum outcome given_up(const struct exchange *exchange, const struct settings *settings,
+		uint64_t now_ns)
+{
+	uint32_t flags = exchange_flags(exchange);
+
+	if (exchange_flags_are_silent(flags))
+		return greeting_wait_ns(exchange, now_ns) >= settings->abandon_ns ? OUTCOME_TIMEOUT :
+			OUTCOME_UNUSED;
+	if (silence_ns(exchange, now_ns) >= settings->abandon_ns)
+		return OUTCOME_TIMEOUT;
+	if (may_be_answered(exchange, flags))
+		return OUTCOME_SUCCESS;
+	return flags & EXCHANGE_REUSED ? OUTCOME_UNUSED : OUTCOME_CANCELLED;
+}
+
+struct exchange_step exchange_shutdown(struct exchange *exchange, const struct settings *settings,
+		int how, uint64_t now_ns)
+{
+	if (how == SHUT_WR || how == SHUT_RDWR)
+		flags_set(exchange, EXCHANGE_SHUT_WRITE);
+	if (how == SHUT_WR)
+		return nothing;
+	flags_set(exchange, EXCHANGE_UNMETERED);
+	return end(exchange, given_up(exchange, settings, now_ns));
+}
+
+struct exchange_step exchange_closed(struct exchange *exchange, const struct settings *settings,
+		uint64_t now_ns)
+{
+	struct exchange_step step = end(exchange, given_up(exchange, settings, now_ns));
+
+	flags_clear(exchange, ~(uint32_t)EXCHANGE_RECEIVE_TIMEOUT);
+	return step;
+}
+
+struct exchange_step exchange_cancelled(struct exchange *exchange)
+{
+	struct exchange_step step = end(exchange, OUTCOME_CANCELLED);
+
+	if (step.ended != OUTCOME_NONE)
+		flags_set(exchange, EXCHANGE_UNMETERED);
+	return step;
+}
+
+struct exchange_step exchange_left_to_stdio(struct exchange *exchange,
+		const struct settings *settings, uint64_t now_ns)
+{
+	uint32_t flags = flags_set(exchange, EXCHANGE_UNMETERED);
+
+	(void)settings;
+	(void)now_ns;
+	/* Still connecting: establish() or close says. */
+	if (!(flags & EXCHANGE_ESTABLISHED))
+		return nothing;
+	return end(exchange, flags & EXCHANGE_REUSED ? OUTCOME_UNUSED : OUTCOME_SUCCESS);
+}
+
+struct exchange_step exchange_idle(struct exchange *exchange, const struct settings *settings,
+		uint64_t now_ns)
+{
+	(void)settings;
+	if (!is_silent(exchange) || load(&exchange->waiting_ns) ||
+			load(&exchange->greeting_ns) > GREETING_TICK_NS ||
+			clock_elapsed_ns(load(&exchange->established_ns), now_ns) < EXCHANGE_IDLE_NS)
+		return nothing;
+	flags_set(exchange, EXCHANGE_IDLED);
+	return end(exchange, OUTCOME_UNUSED);
+}
+
+void exchange_set_receive_timeout(struct exchange *exchange, uint64_t timeout_ns)
+{
+	uint64_t timeout_ms = timeout_ns / NS_PER_MS + (timeout_ns % NS_PER_MS != 0);
+
+	atomic_store_explicit(&exchange->receive_timeout_ms,
+			timeout_ms < UINT32_MAX ? (uint32_t)timeout_ms : UINT32_MAX,
+			memory_order_relaxed);
+	if (timeout_ns)
+		flags_set(exchange, EXCHANGE_RECEIVE_TIMEOUT);
+	else
+		flags_clear(exchange, EXCHANGE_RECEIVE_TIMEOUT);
+}

@@ -13,6 +13,7 @@
 #ifndef SHUNT_SHIM_EXCHANGE_H
 #define SHUNT_SHIM_EXCHANGE_H
 
+#include <assert.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -38,7 +39,10 @@ enum exchange_flag {
 	EXCHANGE_SHUT_WRITE = 1 << 8,
 	EXCHANGE_REUSED = 1 << 9,      /* the open call is not the connection's first */
 	EXCHANGE_RECEIVE_TIMEOUT = 1 << 10, /* SO_RCVTIMEO is set */
-	/* further flags are the module's own */
+	/* The module's own: */
+	EXCHANGE_SPOKEN = 1 << 11, /* a byte was sent since the connection was made */
+	EXCHANGE_BLIND = 1 << 12,  /* unmetered from the first answer on */
+	EXCHANGE_IDLED = 1 << 13,  /* nothing was sent for too long: the first send starts a call */
 };
 
 struct exchange {
@@ -49,13 +53,11 @@ struct exchange {
 	_Atomic uint64_t waited_ns;      /* its longest stretch of silence so far */
 	_Atomic uint64_t established_ns;
 	_Atomic uint64_t greeting_ns;    /* how long the program sat waiting for a greeting */
-	_Atomic uint64_t tls_sent_ns;    /* last application data sent */
-	_Atomic uint32_t round_trip_us;  /* of the TLS handshake */
-	struct tls_reader sent, received;
-	uint16_t ticket_length;
-	uint8_t ticket_count;
-	uint8_t tls_state;
+	_Atomic uint64_t waiting_ns;     /* since when it does; 0: it doesn't */
+	struct tls tls;
 };
+
+static_assert(sizeof(struct exchange) <= 104, "there is one in every connection");
 
 /* What an event came to. */
 struct exchange_step {
@@ -63,11 +65,6 @@ struct exchange_step {
 	bool starts_call;    /* exchange_will_send(): a new call; get a permit before sending */
 	bool is_silent;      /* just established, nothing sent yet: a probe's lease shrinks */
 	bool has_spoken;     /* first byte sent on a connection that was silent: full lease again */
-};
-
-struct bytes {
-	const struct iovec *vectors; /* NULL where the data is out of sight (sendfile, splice) */
-	size_t count;
 };
 
 /* A new attempt, for which a permit was given; whatever was before is forgotten, except
@@ -90,7 +87,8 @@ struct exchange_step exchange_so_error(struct exchange *exchange, const struct s
  */
 struct exchange_step exchange_will_send(struct exchange *exchange, const struct settings *settings,
 		struct bytes bytes, uint64_t now_ns);
-void exchange_call(struct exchange *exchange, uint64_t now_ns);
+/* False: another thread began a call meanwhile. The permit goes back as UNUSED; send all the same. */
+bool exchange_call(struct exchange *exchange, uint64_t now_ns);
 void exchange_cut(struct exchange *exchange);
 
 /* send() returned `result` bytes (-1 with `error`). A call that exchange_call() began for this very
@@ -99,17 +97,15 @@ struct exchange_step exchange_sent(struct exchange *exchange, const struct setti
 		struct bytes bytes, ssize_t result, int error, uint64_t now_ns);
 
 /* recv() returned. `began_ns` is when it was called, or 0 where exchange_times_receive() was false.
- * The data of a peek is looked at but not moved over. */
+ * The data of a peek is looked at but not moved over. No vectors for data that isn't in them: out of
+ * sight, or thrown away (MSG_TRUNC); not to be told of urgent data and of the error queue. */
 struct exchange_step exchange_received(struct exchange *exchange, const struct settings *settings,
 		struct bytes bytes, ssize_t result, int error, bool is_peek, uint64_t began_ns,
 		uint64_t now_ns);
 
-/* Does the beginning of a recv, poll or select matter now (a greeting is awaited, SO_RCVTIMEO)? */
-bool exchange_times_receive(const struct exchange *exchange);
-
-/* Would exchange_received() with data change anything? False in the middle of an answer: then
- * neither it nor a clock is needed. */
-bool exchange_minds_receive(const struct exchange *exchange);
+/* A recv, or a poll or select as below, begins. Need not be told, and what it began need not return:
+ * where it is told, a wait counts from its beginning, and holds exchange_idle() off. */
+void exchange_wait_begins(struct exchange *exchange, uint64_t now_ns);
 
 /* poll or select with a non-zero timeout that named the descriptor for reading returned. */
 struct exchange_step exchange_waited(struct exchange *exchange, const struct settings *settings,
@@ -123,7 +119,8 @@ struct exchange_step exchange_shutdown(struct exchange *exchange, const struct s
 struct exchange_step exchange_closed(struct exchange *exchange, const struct settings *settings,
 		uint64_t now_ns);
 
-/* fork with a call open, exec, death: CANCELLED where a call was open; not metered any more. */
+/* fork, exec, death. Where a call was open: CANCELLED, and not metered any more. Otherwise nothing
+ * changes. */
 struct exchange_step exchange_cancelled(struct exchange *exchange);
 
 /* fdopen(): stdio is invisible. The call is settled by its connect; not metered any more. */
@@ -137,9 +134,74 @@ struct exchange_step exchange_idle(struct exchange *exchange, const struct setti
 
 void exchange_set_receive_timeout(struct exchange *exchange, uint64_t timeout_ns);
 
+static inline uint32_t exchange_flags(const struct exchange *exchange)
+{
+	return atomic_load_explicit(&exchange->flags, memory_order_acquire);
+}
+
 static inline bool exchange_has(const struct exchange *exchange, uint32_t flags)
 {
-	return atomic_load_explicit(&exchange->flags, memory_order_relaxed) & flags;
+	return exchange_flags(exchange) & flags;
+}
+
+/* Would a connect() be a new attempt (exchange_begin() after a permit), not a later step of this? */
+static inline bool exchange_is_new_attempt(const struct exchange *exchange)
+{
+	return !exchange_has(exchange,
+		EXCHANGE_PENDING | EXCHANGE_ESTABLISHED | EXCHANGE_UNMETERED | EXCHANGE_CUT);
+}
+
+/* Is it established, with nothing sent and no call before the open one? */
+static inline bool exchange_flags_are_silent(uint32_t flags)
+{
+	return (flags & (EXCHANGE_OPEN | EXCHANGE_ESTABLISHED | EXCHANGE_SENT | EXCHANGE_REUSED)) ==
+		(EXCHANGE_OPEN | EXCHANGE_ESTABLISHED);
+}
+
+/* In the middle of an exchange, or not metered: a send can neither start a call nor be refused, and
+ * exchange_will_send() need not be asked. (EXCHANGE_CUT is looked at before.) */
+static inline bool exchange_is_sending(const struct exchange *exchange)
+{
+	uint32_t flags = exchange_flags(exchange);
+
+	if (flags & (EXCHANGE_OPEN | EXCHANGE_UNMETERED))
+		return !exchange_flags_are_silent(flags);
+	return !(flags & (EXCHANGE_ANSWERED | EXCHANGE_IDLED));
+}
+
+/* Would exchange_sent() change anything, whatever the result? */
+static inline bool exchange_minds_sent(const struct exchange *exchange)
+{
+	uint32_t flags = exchange_flags(exchange);
+
+	if (flags & EXCHANGE_OPEN)
+		return true;
+	if (flags & EXCHANGE_UNMETERED)
+		return false;
+	return (flags & (EXCHANGE_TLS | EXCHANGE_SPOKEN)) != EXCHANGE_SPOKEN;
+}
+
+/* Would exchange_received() change anything, whatever the result? False in the middle of an answer:
+ * then neither it nor a clock is needed. */
+static inline bool exchange_minds_receive(const struct exchange *exchange)
+{
+	uint32_t flags = exchange_flags(exchange);
+
+	if (flags & EXCHANGE_OPEN)
+		return true;
+	if (flags & EXCHANGE_UNMETERED)
+		return false;
+	return (flags & (EXCHANGE_TLS | EXCHANGE_ANSWERED)) != EXCHANGE_ANSWERED;
+}
+
+/* Does the beginning of a recv, poll or select matter now (a greeting is awaited, SO_RCVTIMEO)? */
+static inline bool exchange_times_receive(const struct exchange *exchange)
+{
+	uint32_t flags = exchange_flags(exchange);
+
+	return exchange_flags_are_silent(flags) ||
+		(flags & (EXCHANGE_OPEN | EXCHANGE_RECEIVE_TIMEOUT)) ==
+		(EXCHANGE_OPEN | EXCHANGE_RECEIVE_TIMEOUT);
 }
 
 #endif
