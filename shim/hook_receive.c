@@ -16,44 +16,70 @@ static struct bytes bytes_at(struct iovec *vector, int flags)
 	return flags & MSG_TRUNC ? bytes_out_of_sight : (struct bytes){ vector, 1 };
 }
 
-HOOK(ssize_t, read, (int fd, void *data, size_t size))
+GUARDED ssize_t read_guarded(struct connection *connection, int fd, void *data, size_t size)
 {
-	struct connection *connection = gate_find(fd);
 	struct iovec vector = { data, size };
 	struct gate gate;
 
-	if (!connection || !size)
+	if (!size)
 		return real()->read(fd, data, size);
 	if (!gate_receive(&gate, connection, bytes_at(&vector, 0), 0))
 		return -1;
 	return gate_received(&gate, real()->read(fd, data, size));
 }
 
-HOOK(ssize_t, recv, (int fd, void *data, size_t size, int flags))
+HOOK(ssize_t, read, (int fd, void *data, size_t size))
 {
 	struct connection *connection = gate_find(fd);
+
+	if (connection)
+		return read_guarded(connection, fd, data, size);
+	return real()->read(fd, data, size);
+}
+
+GUARDED ssize_t recv_guarded(struct connection *connection, int fd, void *data, size_t size,
+		int flags)
+{
 	struct iovec vector = { data, size };
 	struct gate gate;
 
-	if (!connection || !size || flags & MSG_NO_STREAM)
+	if (!size || flags & MSG_NO_STREAM)
 		return real()->recv(fd, data, size, flags);
 	if (!gate_receive(&gate, connection, bytes_at(&vector, flags), flags))
 		return -1;
 	return gate_received(&gate, real()->recv(fd, data, size, flags));
 }
 
-HOOK(ssize_t, recvfrom, (int fd, void *data, size_t size, int flags, struct sockaddr *address,
-		socklen_t *length))
+HOOK(ssize_t, recv, (int fd, void *data, size_t size, int flags))
 {
 	struct connection *connection = gate_find(fd);
+
+	if (connection)
+		return recv_guarded(connection, fd, data, size, flags);
+	return real()->recv(fd, data, size, flags);
+}
+
+GUARDED ssize_t recvfrom_guarded(struct connection *connection, int fd, void *data, size_t size,
+		int flags, struct sockaddr *address, socklen_t *length)
+{
 	struct iovec vector = { data, size };
 	struct gate gate;
 
-	if (!connection || !size || flags & MSG_NO_STREAM)
+	if (!size || flags & MSG_NO_STREAM)
 		return real()->recvfrom(fd, data, size, flags, address, length);
 	if (!gate_receive(&gate, connection, bytes_at(&vector, flags), flags))
 		return -1;
 	return gate_received(&gate, real()->recvfrom(fd, data, size, flags, address, length));
+}
+
+HOOK(ssize_t, recvfrom, (int fd, void *data, size_t size, int flags, struct sockaddr *address,
+		socklen_t *length))
+{
+	struct connection *connection = gate_find(fd);
+
+	if (connection)
+		return recvfrom_guarded(connection, fd, data, size, flags, address, length);
+	return real()->recvfrom(fd, data, size, flags, address, length);
 }
 
 /* The fortified twins: where the data would not fit, the real one ends the program. */
@@ -109,25 +135,34 @@ static ssize_t vectors_received(struct gate *gate, const struct iovec *vectors, 
 	return gate_received(gate, result);
 }
 
-HOOK(ssize_t, readv, (int fd, const struct iovec *vectors, int count))
+GUARDED ssize_t readv_guarded(struct connection *connection, int fd, const struct iovec *vectors,
+		int count)
 {
-	struct connection *connection = gate_find(fd);
 	struct gate gate;
 
-	if (!connection || !vectors_may_be_read(vectors, (size_t)count))
+	if (!vectors_may_be_read(vectors, (size_t)count))
 		return real()->readv(fd, vectors, count);
 	if (!gate_receive(&gate, connection, bytes_out_of_sight, 0))
 		return -1;
 	return vectors_received(&gate, vectors, (size_t)count, 0, real()->readv(fd, vectors, count));
 }
 
-HOOK(ssize_t, recvmsg, (int fd, struct msghdr *message, int flags))
+HOOK(ssize_t, readv, (int fd, const struct iovec *vectors, int count))
 {
 	struct connection *connection = gate_find(fd);
+
+	if (connection)
+		return readv_guarded(connection, fd, vectors, count);
+	return real()->readv(fd, vectors, count);
+}
+
+GUARDED ssize_t recvmsg_guarded(struct connection *connection, int fd, struct msghdr *message,
+		int flags)
+{
 	struct gate gate;
 	ssize_t result;
 
-	if (!connection || flags & MSG_NO_STREAM || !pointer_may_be_read(message))
+	if (flags & MSG_NO_STREAM || !pointer_may_be_read(message))
 		return real()->recvmsg(fd, message, flags);
 	if (!gate_receive(&gate, connection, bytes_out_of_sight, flags))
 		return -1;
@@ -137,16 +172,24 @@ HOOK(ssize_t, recvmsg, (int fd, struct msghdr *message, int flags))
 	return vectors_received(&gate, message->msg_iov, message->msg_iovlen, flags, result);
 }
 
-/* Told once, of all the messages that came. */
-HOOK(int, recvmmsg, (int fd, struct mmsghdr *messages, unsigned int count, int flags,
-		struct timespec *timeout))
+HOOK(ssize_t, recvmsg, (int fd, struct msghdr *message, int flags))
 {
 	struct connection *connection = gate_find(fd);
+
+	if (connection)
+		return recvmsg_guarded(connection, fd, message, flags);
+	return real()->recvmsg(fd, message, flags);
+}
+
+/* Told once, of all the messages that came. */
+GUARDED int recvmmsg_guarded(struct connection *connection, int fd, struct mmsghdr *messages,
+		unsigned int count, int flags, struct timespec *timeout)
+{
 	struct gate gate;
 	ssize_t size = 0;
 	int result;
 
-	if (!connection || !count || flags & MSG_NO_STREAM || !pointer_may_be_read(messages))
+	if (!count || flags & MSG_NO_STREAM || !pointer_may_be_read(messages))
 		return real()->recvmmsg(fd, messages, count, flags, timeout);
 	if (!gate_receive(&gate, connection, bytes_out_of_sight, flags))
 		return -1;
@@ -154,7 +197,19 @@ HOOK(int, recvmmsg, (int fd, struct mmsghdr *messages, unsigned int count, int f
 	for (int i = 0; i < result; i++)
 		size += messages[i].msg_len;
 	if (result < 0 || size)
-		return (int)gate_received(&gate, result < 0 ? -1 : size) < 0 ? -1 : result;
-	return (int)vectors_received(&gate, messages[0].msg_hdr.msg_iov,
-			messages[0].msg_hdr.msg_iovlen, flags, 0) < 0 ? -1 : result;
+		size = gate_received(&gate, result < 0 ? -1 : size);
+	else
+		size = vectors_received(&gate, messages[0].msg_hdr.msg_iov,
+				messages[0].msg_hdr.msg_iovlen, flags, 0);
+	return size < 0 ? -1 : result;
+}
+
+HOOK(int, recvmmsg, (int fd, struct mmsghdr *messages, unsigned int count, int flags,
+		struct timespec *timeout))
+{
+	struct connection *connection = gate_find(fd);
+
+	if (connection)
+		return recvmmsg_guarded(connection, fd, messages, count, flags, timeout);
+	return real()->recvmmsg(fd, messages, count, flags, timeout);
 }

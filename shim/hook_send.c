@@ -2,6 +2,9 @@
 /*
  * Data out. What sends no byte of the stream, or what the kernel refuses before it looks at the
  * socket, goes straight to it: no data, out-of-band data, pointers and counts that cannot be.
+ *
+ * The guarded half of a hook is a function of its own, so that the other half, which most calls take,
+ * needs no frame.
  */
 #include "shim/gate.h"
 #include "shim/hook_io.h"
@@ -19,38 +22,54 @@ static struct bytes message_bytes(const struct msghdr *message)
 
 static bool is_message(const struct msghdr *message)
 {
-	return pointer_may_be_read(message) &&
-			vectors_size(message->msg_iov, message->msg_iovlen);
+	return pointer_may_be_read(message) && vectors_size(message->msg_iov, message->msg_iovlen);
 }
 
-HOOK(ssize_t, write, (int fd, const void *data, size_t size))
+GUARDED ssize_t write_guarded(struct connection *connection, int fd, const void *data, size_t size)
 {
-	struct connection *connection = gate_find(fd);
 	struct iovec vector = { (void *)data, size };
 	struct gate gate;
 
-	if (!connection || !is_data(data, size))
+	if (!is_data(data, size))
 		return real()->write(fd, data, size);
 	if (!gate_send(&gate, connection, fd, (struct bytes){ &vector, 1 }))
 		return -1;
 	return gate_sent(&gate, real()->write(fd, data, size));
 }
 
-HOOK(ssize_t, send, (int fd, const void *data, size_t size, int flags))
+HOOK(ssize_t, write, (int fd, const void *data, size_t size))
 {
 	struct connection *connection = gate_find(fd);
+
+	if (connection)
+		return write_guarded(connection, fd, data, size);
+	return real()->write(fd, data, size);
+}
+
+GUARDED ssize_t send_guarded(struct connection *connection, int fd, const void *data, size_t size,
+		int flags)
+{
 	struct iovec vector = { (void *)data, size };
 	struct gate gate;
 
-	if (!connection || flags & MSG_OOB || !is_data(data, size))
+	if (flags & MSG_OOB || !is_data(data, size))
 		return real()->send(fd, data, size, flags);
 	if (!gate_send(&gate, connection, fd, (struct bytes){ &vector, 1 }))
 		return -1;
 	return gate_sent(&gate, real()->send(fd, data, size, flags));
 }
 
+HOOK(ssize_t, send, (int fd, const void *data, size_t size, int flags))
+{
+	struct connection *connection = gate_find(fd);
+
+	if (connection)
+		return send_guarded(connection, fd, data, size, flags);
+	return real()->send(fd, data, size, flags);
+}
+
 /* Connects and sends in one call. */
-static ssize_t sendto_fast_open(int fd, const void *data, size_t size, int flags,
+GUARDED ssize_t sendto_fast_open(int fd, const void *data, size_t size, int flags,
 		const struct sockaddr *address, socklen_t length)
 {
 	struct iovec vector = { (void *)data, size };
@@ -62,23 +81,33 @@ static ssize_t sendto_fast_open(int fd, const void *data, size_t size, int flags
 			real()->sendto(fd, data, size, flags, address, length));
 }
 
-HOOK(ssize_t, sendto, (int fd, const void *data, size_t size, int flags,
-		const struct sockaddr *address, socklen_t length))
+/* A connected stream pays no attention to an address. */
+GUARDED ssize_t sendto_guarded(struct connection *connection, int fd, const void *data, size_t size,
+		int flags, const struct sockaddr *address, socklen_t length)
 {
-	struct connection *connection = gate_find(fd);
 	struct iovec vector = { (void *)data, size };
 	struct gate gate;
 
-	if (flags & MSG_FASTOPEN && address)
-		return sendto_fast_open(fd, data, size, flags, address, length);
-	if (!connection || flags & MSG_OOB || !is_data(data, size))
+	if (flags & MSG_OOB || !is_data(data, size))
 		return real()->sendto(fd, data, size, flags, address, length);
 	if (!gate_send(&gate, connection, fd, (struct bytes){ &vector, 1 }))
 		return -1;
 	return gate_sent(&gate, real()->sendto(fd, data, size, flags, address, length));
 }
 
-static ssize_t sendmsg_fast_open(int fd, const struct msghdr *message, int flags)
+HOOK(ssize_t, sendto, (int fd, const void *data, size_t size, int flags,
+		const struct sockaddr *address, socklen_t length))
+{
+	struct connection *connection = gate_find(fd);
+
+	if (flags & MSG_FASTOPEN && address)
+		return sendto_fast_open(fd, data, size, flags, address, length);
+	if (connection)
+		return sendto_guarded(connection, fd, data, size, flags, address, length);
+	return real()->sendto(fd, data, size, flags, address, length);
+}
+
+GUARDED ssize_t sendmsg_fast_open(int fd, const struct msghdr *message, int flags)
 {
 	struct gate gate;
 
@@ -87,18 +116,27 @@ static ssize_t sendmsg_fast_open(int fd, const struct msghdr *message, int flags
 	return gate_fast_opened(&gate, message_bytes(message), real()->sendmsg(fd, message, flags));
 }
 
-HOOK(ssize_t, sendmsg, (int fd, const struct msghdr *message, int flags))
+GUARDED ssize_t sendmsg_guarded(struct connection *connection, int fd, const struct msghdr *message,
+		int flags)
 {
-	struct connection *connection = gate_find(fd);
 	struct gate gate;
 
-	if (flags & MSG_FASTOPEN && pointer_may_be_read(message) && message->msg_name)
-		return sendmsg_fast_open(fd, message, flags);
-	if (!connection || flags & MSG_OOB || !is_message(message))
+	if (flags & MSG_OOB || !is_message(message))
 		return real()->sendmsg(fd, message, flags);
 	if (!gate_send(&gate, connection, fd, message_bytes(message)))
 		return -1;
 	return gate_sent(&gate, real()->sendmsg(fd, message, flags));
+}
+
+HOOK(ssize_t, sendmsg, (int fd, const struct msghdr *message, int flags))
+{
+	struct connection *connection = gate_find(fd);
+
+	if (flags & MSG_FASTOPEN && pointer_may_be_read(message) && message->msg_name)
+		return sendmsg_fast_open(fd, message, flags);
+	if (connection)
+		return sendmsg_guarded(connection, fd, message, flags);
+	return real()->sendmsg(fd, message, flags);
 }
 
 /* Of `count` messages that were sent; -1 stays. Where there were several, the data that went is not
@@ -114,31 +152,30 @@ static ssize_t batch_size(const struct mmsghdr *messages, int count, struct byte
 	return size;
 }
 
-static int sendmmsg_fast_open(int fd, struct mmsghdr *messages, unsigned int count, int flags)
+GUARDED int sendmmsg_fast_open(int fd, struct mmsghdr *messages, unsigned int count, int flags)
 {
 	struct msghdr *first = &messages[0].msg_hdr;
 	struct bytes bytes = message_bytes(first);
 	struct gate gate;
+	ssize_t size;
 	int result;
 
 	if (!gate_connect(&gate, fd, first->msg_name, first->msg_namelen))
 		return -1;
 	result = real()->sendmmsg(fd, messages, count, flags);
-	gate_fast_opened(&gate, bytes, batch_size(messages, result, &bytes));
+	size = batch_size(messages, result, &bytes);
+	gate_fast_opened(&gate, bytes, size);
 	return result;
 }
 
 /* One question for the whole batch: its messages are one stream. */
-HOOK(int, sendmmsg, (int fd, struct mmsghdr *messages, unsigned int count, int flags))
+GUARDED int sendmmsg_guarded(struct connection *connection, int fd, struct mmsghdr *messages,
+		unsigned int count, int flags)
 {
-	struct connection *connection = gate_find(fd);
 	struct gate gate;
 	int result;
 
-	if (flags & MSG_FASTOPEN && count && pointer_may_be_read(messages) &&
-			messages[0].msg_hdr.msg_name)
-		return sendmmsg_fast_open(fd, messages, count, flags);
-	if (!connection || flags & MSG_OOB || !count || !is_message(&messages[0].msg_hdr))
+	if (flags & MSG_OOB || !count || !is_message(&messages[0].msg_hdr))
 		return real()->sendmmsg(fd, messages, count, flags);
 	if (!gate_send(&gate, connection, fd, message_bytes(&messages[0].msg_hdr)))
 		return -1;
@@ -147,16 +184,37 @@ HOOK(int, sendmmsg, (int fd, struct mmsghdr *messages, unsigned int count, int f
 	return result;
 }
 
-HOOK(ssize_t, writev, (int fd, const struct iovec *vectors, int count))
+HOOK(int, sendmmsg, (int fd, struct mmsghdr *messages, unsigned int count, int flags))
 {
 	struct connection *connection = gate_find(fd);
+
+	if (flags & MSG_FASTOPEN && count && pointer_may_be_read(messages) &&
+			messages[0].msg_hdr.msg_name)
+		return sendmmsg_fast_open(fd, messages, count, flags);
+	if (connection)
+		return sendmmsg_guarded(connection, fd, messages, count, flags);
+	return real()->sendmmsg(fd, messages, count, flags);
+}
+
+GUARDED ssize_t writev_guarded(struct connection *connection, int fd, const struct iovec *vectors,
+		int count)
+{
 	struct gate gate;
 
-	if (!connection || count < 0 || !vectors_size(vectors, (size_t)count))
+	if (!vectors_size(vectors, (size_t)count))
 		return real()->writev(fd, vectors, count);
 	if (!gate_send(&gate, connection, fd, (struct bytes){ vectors, (size_t)count }))
 		return -1;
 	return gate_sent(&gate, real()->writev(fd, vectors, count));
+}
+
+HOOK(ssize_t, writev, (int fd, const struct iovec *vectors, int count))
+{
+	struct connection *connection = gate_find(fd);
+
+	if (connection)
+		return writev_guarded(connection, fd, vectors, count);
+	return real()->writev(fd, vectors, count);
 }
 
 HOOK(ssize_t, sendfile, (int to, int from, off_t *offset, size_t size))

@@ -10,9 +10,10 @@
 
 __attribute__((used)) static _Thread_local void *vfork_return;
 
-/* Called from below. */
+/* Called from below. Until it is resolved, the entry is a C function, which must not return twice. */
 __attribute__((used)) static void *real_vfork(void)
 {
+	real_resolve();
 	return (void *)real()->vfork;
 }
 

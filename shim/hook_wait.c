@@ -13,16 +13,16 @@
 
 static bool has_waited(int result)
 {
-	return result >= 0 || errno == EINTR;
+	return (result >= 0 || errno == EINTR) && !process_is_vfork_child();
 }
 
 /* When the wait began; 0 where it cannot be one, or nobody cares. */
 static uint64_t wait_begins(bool can_wait)
 {
-	return can_wait && !process_is_vfork_child() ? gate_wait_clock() : 0;
+	return can_wait ? gate_wait_clock() : 0;
 }
 
-__attribute__((noinline)) static int poll_ended(const struct pollfd *entries, nfds_t count,
+GUARDED int poll_ended(const struct pollfd *entries, nfds_t count,
 		uint64_t began_ns, int result)
 {
 	if (!has_waited(result))
@@ -101,7 +101,7 @@ static int select_ended(const fd_set *reads, int count, uint64_t began_ns, int r
 	return result;
 }
 
-__attribute__((noinline)) static int select_told(int count, fd_set *reads, fd_set *writes,
+GUARDED int select_told(int count, fd_set *reads, fd_set *writes,
 		fd_set *others, struct timeval *timeout, uint64_t began_ns)
 {
 	fd_set copy = read_set_copy(reads, count);
@@ -121,7 +121,7 @@ HOOK(int, select, (int count, fd_set *reads, fd_set *writes, fd_set *others,
 	return real()->select(count, reads, writes, others, timeout);
 }
 
-__attribute__((noinline)) static int pselect_told(int count, fd_set *reads, fd_set *writes,
+GUARDED int pselect_told(int count, fd_set *reads, fd_set *writes,
 		fd_set *others, const struct timespec *timeout, const sigset_t *mask, uint64_t began_ns)
 {
 	fd_set copy = read_set_copy(reads, count);

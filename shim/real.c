@@ -4,22 +4,24 @@
 #include <assert.h>
 #include <dlfcn.h>
 #include <errno.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/syscall.h>
 
 #include "shim/raw.h"
 
-struct real real_table;
-_Atomic bool real_is_ready;
+#define NO_CALL (-1)
+#define ANY_CALL (-2) /* the first argument says which */
+#define ARGUMENTS 7
 
 /* This thread is in dlsym() for the table: whatever is called from in there goes to the kernel. */
 static _Thread_local bool is_resolving;
 
-#define NO_CALL (-1)
-#define ANY_CALL (-2) /* the first argument says which */
+static _Atomic bool is_ready;
 
-static long early_call(long number, const long a[7])
+static long early_call(long number, const long a[ARGUMENTS])
 {
 	long result;
 
@@ -35,29 +37,50 @@ static long early_call(long number, const long a[7])
 	return -1;
 }
 
-/* Called with fewer arguments than these, the rest is whatever the registers hold: the kernel does
- * not look at it. */
-#define EARLY(name, number) \
-	static long early_##name(long a, long b, long c, long d, long e, long f, long g) \
-	{ \
-		return early_call(number, (const long[]){ a, b, c, d, e, f, g }); \
-	}
-REAL_SYMBOLS(EARLY)
-#undef EARLY
-
 /* struct real as the array that it is. */
-typedef void (*any_function)(void) __attribute__((may_alias));
+typedef long (*any_function)(long, long, long, long, long, long, long) __attribute__((may_alias));
 
+static const char *const symbol_names[] = {
 #define NAME(name, number) #name,
-#define FUNCTION(name, number) (any_function)early_##name,
-static const char *const symbol_names[] = { REAL_SYMBOLS(NAME) };
-static const any_function early_functions[] = { REAL_SYMBOLS(FUNCTION) };
+	REAL_SYMBOLS(NAME)
 #undef NAME
-#undef FUNCTION
+};
 
 #define SYMBOL_COUNT (sizeof(symbol_names) / sizeof(symbol_names[0]))
 
-static_assert(sizeof(struct real) == sizeof(early_functions), "an entry is a pointer");
+/*
+ * What an entry is until the table is filled, and stays where this libc has no such symbol. Of
+ * whatever signature: called with fewer arguments than these, the rest is what registers and stack
+ * happen to hold, and is handed on unseen.
+ */
+static long first_call(any_function self, const any_function *entry, long number,
+		const long a[ARGUMENTS])
+{
+	any_function found;
+
+	real_resolve();
+	found = __atomic_load_n(entry, __ATOMIC_RELAXED);
+	if (found == self)
+		return early_call(number, a);
+	return found(a[0], a[1], a[2], a[3], a[4], a[5], a[6]);
+}
+
+#define FIRST(name, number) \
+	static long first_##name(long a, long b, long c, long d, long e, long f, long g) \
+	{ \
+		return first_call(first_##name, (any_function *)&real_table.name, number, \
+				(const long[]){ a, b, c, d, e, f, g }); \
+	}
+REAL_SYMBOLS(FIRST)
+#undef FIRST
+
+struct real real_table = {
+#define ENTRY(name, number) .name = (__typeof__(name) *)(void *)first_##name,
+	REAL_SYMBOLS(ENTRY)
+#undef ENTRY
+};
+
+static_assert(sizeof(real_table) == SYMBOL_COUNT * sizeof(any_function), "an entry is a pointer");
 
 /* Threads that come here at the same time write the same values. Not inlined, and the result of
  * dlsym() is stored: it looks at its return address to know what comes next. */
@@ -66,29 +89,27 @@ __attribute__((noinline)) static void table_fill(any_function *table)
 	for (size_t i = 0; i < SYMBOL_COUNT; i++) {
 		any_function found = (any_function)dlsym(RTLD_NEXT, symbol_names[i]);
 
-		if (!found)
-			found = early_functions[i];
-		__atomic_store_n(&table[i], found, __ATOMIC_RELAXED);
+		if (found)
+			__atomic_store_n(&table[i], found, __ATOMIC_RELAXED);
 	}
 }
 
-struct real *real_resolve(void)
+void real_resolve(void)
 {
 	int error = errno;
 
-	if (is_resolving)
-		return (struct real *)(uintptr_t)early_functions;
+	if (atomic_load_explicit(&is_ready, memory_order_acquire) || is_resolving)
+		return;
 	is_resolving = true;
 	table_fill((any_function *)&real_table);
 	is_resolving = false;
-	atomic_store_explicit(&real_is_ready, true, memory_order_release);
+	atomic_store_explicit(&is_ready, true, memory_order_release);
 	errno = error;
-	return &real_table;
 }
 
 /* Before the first constructor of ours that might need it, and before threads and signal handlers
  * of the program. */
 __attribute__((constructor(101))) static void real_start(void)
 {
-	real();
+	real_resolve();
 }

@@ -13,8 +13,6 @@
 #include <netdb.h>
 #include <poll.h>
 #include <sched.h>
-#include <stdatomic.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
@@ -42,18 +40,16 @@ struct real {
 #undef POINTER
 
 extern struct real real_table __attribute__((visibility("hidden")));
-extern _Atomic bool real_is_ready __attribute__((visibility("hidden")));
-
-/* Fills the table, or answers for the time that this takes. */
-struct real *real_resolve(void);
 
 /* Never NULL, and no entry is. Unit tests may write fakes into it. */
 static inline struct real *real(void)
 {
-	if (__builtin_expect(!atomic_load_explicit(&real_is_ready, memory_order_acquire), 0))
-		return real_resolve();
 	return &real_table;
 }
+
+/* Fills the table if it is not yet: entries do so themselves when first called, but are C functions
+ * of ours until then. */
+void real_resolve(void);
 
 /* Defines the hook of a symbol; in unit tests a function hook_NAME that nobody binds to. */
 #ifdef SHUNT_TESTING
