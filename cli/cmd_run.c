@@ -15,6 +15,7 @@
 #include "core/text.h"
 
 #define VARIABLE "SHUNT_BREAK"
+#define RULE_SEPARATORS " ,\t\r\n"
 #define VARIABLE_SIZE (sizeof(VARIABLE) + 1 + RULE_NAME_SIZE)
 
 enum {
@@ -100,8 +101,8 @@ static bool rule_target(const char *rule, struct target *ret)
 	char text[HOST_SIZE];
 	size_t length;
 
-	rule += strspn(rule, " ,\t");
-	length = strcspn(rule, " ,\t");
+	rule += strspn(rule, RULE_SEPARATORS);
+	length = strcspn(rule, RULE_SEPARATORS);
 	if (length >= sizeof(text))
 		return false;
 	memcpy(text, rule, length);

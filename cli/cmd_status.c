@@ -105,11 +105,11 @@ static void print_rules(const struct state *state)
 
 	columns_init(&columns, rule_columns, WIDTH(rule_columns));
 	for (size_t i = 0; i < count; i++) {
-		const char *unmatched = rules[i].matched ? "" : "never matched";
+		const char *matches = rules[i].matched ? "-" : "never matched";
 
 		columns_add(&columns, "%s", rules[i].name);
 		columns_add(&columns, "%" PRIu64, rules[i].matched);
-		columns_add(&columns, "%s", rules[i].error[0] ? rules[i].error : unmatched);
+		columns_add(&columns, "%s", rules[i].error[0] ? rules[i].error : matches);
 	}
 	if (count > 0)
 		putchar('\n');

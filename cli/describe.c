@@ -10,6 +10,7 @@
 
 #define MS_NS 1000000u
 #define VALUE_SIZE 512
+#define DURATION_SIZE 24
 #define ERRNO_MAX 191
 #define EAI_MAX 127
 
@@ -21,6 +22,7 @@ static const void *field(const struct setting *row, const struct settings *setti
 	return (const char *)settings + row->offset;
 }
 
+/* Needs DURATION_SIZE at `ret`. */
 static void write_duration(char *ret, uint64_t ns)
 {
 	static const struct { uint64_t ns; const char *name; } units[] = {
@@ -31,25 +33,29 @@ static void write_duration(char *ret, uint64_t ns)
 	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
 		if (ns % units[i].ns != 0 || ns == 0)
 			continue;
-		snprintf(ret, VALUE_SIZE, "%" PRIu64 "%s", ns / units[i].ns, units[i].name);
+		snprintf(ret, DURATION_SIZE, "%" PRIu64 "%s", ns / units[i].ns, units[i].name);
 		return;
 	}
-	snprintf(ret, VALUE_SIZE, "off");
+	snprintf(ret, DURATION_SIZE, "off");
 }
 
-/* At most four decimals: parts per million of a percent. */
+/* `value` in units of 1/`one`, a power of ten, without trailing zeros. */
+static void write_decimal(char *ret, uint32_t value, uint32_t one)
+{
+	int length = snprintf(ret, VALUE_SIZE, "%" PRIu32, value / one);
+
+	if (value % one == 0)
+		return;
+	ret[length++] = '.';
+	for (uint32_t rest = value % one * 10; rest != 0; rest = rest % one * 10)
+		ret[length++] = (char)('0' + rest / one);
+	ret[length] = '\0';
+}
+
 static void write_share(char *ret, uint32_t ratio)
 {
-	uint32_t decimals = ratio % 10000;
-	int width = 4;
-
-	if (decimals == 0) {
-		snprintf(ret, VALUE_SIZE, "%" PRIu32 "%%", ratio / 10000);
-		return;
-	}
-	for (; decimals % 10 == 0; decimals /= 10)
-		width--;
-	snprintf(ret, VALUE_SIZE, "%" PRIu32 ".%0*" PRIu32 "%%", ratio / 10000, width, decimals);
+	write_decimal(ret, ratio, RATIO_ONE / 100);
+	strcat(ret, "%");
 }
 
 static void write_ratio(const struct setting *row, const struct settings *settings, char *ret)
@@ -119,17 +125,13 @@ static void write_probes(const struct setting *row, const struct settings *setti
 static void write_backoff(const struct setting *row, const struct settings *settings, char *ret)
 {
 	uint32_t factor = settings->backoff_factor_thousandths;
-	char cap[VALUE_SIZE];
 
 	(void)row;
 	if (factor == 0)
 		return;
-	write_duration(cap, settings->backoff_max_ms * (uint64_t)MS_NS);
-	if (factor % 1000 == 0)
-		snprintf(ret, VALUE_SIZE, "%" PRIu32 "..%.32s", factor / 1000, cap);
-	else
-		snprintf(ret, VALUE_SIZE, "%" PRIu32 ".%03" PRIu32 "..%.32s", factor / 1000,
-				factor % 1000, cap);
+	write_decimal(ret, factor, 1000);
+	strcat(ret, "..");
+	write_duration(ret + strlen(ret), settings->backoff_max_ms * (uint64_t)MS_NS);
 }
 
 static void write_error(const struct setting *row, const struct settings *settings, char *ret)

@@ -17,11 +17,7 @@ static const char *const forces[] = {
 
 const char *label_target(const struct cell_snapshot *cell, char *text)
 {
-	/* per=rule: one circuit for all that the rule matches. */
-	if (cell->key.host[0] == '\0')
-		text_copy(text, LABEL_SIZE, "*");
-	else
-		snapshot_target(cell, text, LABEL_SIZE);
+	snapshot_target(cell, text, LABEL_SIZE);
 	return text;
 }
 
