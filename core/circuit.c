@@ -65,7 +65,8 @@ uint32_t circuit_elapsed_ms(uint32_t then_ms, uint32_t now_ms)
 	return elapsed_ms > UINT32_MAX - MAX_SKEW_MS ? 0 : elapsed_ms;
 }
 
-/* A decider whose clock lags must not shorten the sleep or lease that begins now. */
+/* A decider whose clock lags must not shorten the sleep or lease that begins now. (Not for a closed
+ * circuit: its time may be so old that it looks like the future.) */
 static uint32_t later_ms(uint32_t time_ms, uint32_t now_ms)
 {
 	return circuit_elapsed_ms(time_ms, now_ms) == 0 ? time_ms : now_ms;
@@ -254,7 +255,7 @@ enum transition circuit_trip(struct circuit *circuit, uint32_t epoch, uint32_t n
 	} while (!replace_word(circuit, &seen, (struct circuit_view){
 		.state = CIRCUIT_OPEN,
 		.epoch = before.epoch,
-		.time_ms = later_ms(before.time_ms, now_ms),
+		.time_ms = now_ms,
 	}));
 	return TRANSITION_TRIPPED;
 }
