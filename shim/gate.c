@@ -82,7 +82,7 @@ static bool connect_again(struct gate *gate, struct connection *connection,
 		gate->is_disconnect = true;
 		return true;
 	}
-	if (!exchange_has(&connection->exchange, EXCHANGE_PENDING | EXCHANGE_ESTABLISHED))
+	if (exchange_is_new_attempt(&connection->exchange))
 		return false;
 	gate->connection = connection;
 	return true;
@@ -210,7 +210,7 @@ bool gate_send(struct gate *gate, struct connection *connection, int fd, struct 
 		errno = ECONNRESET;
 		return false;
 	}
-	if (exchange_has(&connection->exchange, EXCHANGE_UNMETERED) || process_is_vfork_child()) {
+	if (process_is_vfork_child()) {
 		gate->connection = NULL;
 		return true;
 	}
@@ -226,7 +226,7 @@ ssize_t gate_sent(struct gate *gate, ssize_t result)
 	uint64_t now_ns;
 	int error;
 
-	if (!connection)
+	if (!connection || !exchange_minds_sent(&connection->exchange))
 		return result;
 	error = errno;
 	now_ns = clock_coarse_ns();

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Births, copies and deaths of descriptors and of the process. */
+#include "shim/gate_lifetime.h"
+
 #include <errno.h>
+#include <sys/socket.h>
 
 #include "core/clock.h"
 #include "shim/call.h"
-#include "shim/gate.h"
 #include "shim/inside.h"
 #include "shim/lookup.h"
 #include "shim/runtime.h"

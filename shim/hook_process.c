@@ -5,6 +5,7 @@
 #include <stdarg.h>
 
 #include "shim/gate.h"
+#include "shim/gate_lifetime.h"
 #include "shim/inside.h"
 #include "shim/real.h"
 #include "shim/runtime.h"

@@ -12,6 +12,7 @@
 #include "shim/backtrace.h"
 #include "shim/fd_table.h"
 #include "shim/gate.h"
+#include "shim/gate_lifetime.h"
 #include "shim/log.h"
 #include "shim/runtime.h"
 

@@ -7,6 +7,7 @@
 
 #include "core/clock.h"
 #include "shim/gate.h"
+#include "shim/gate_lifetime.h"
 #include "shim/real.h"
 #include "shim/runtime.h"
 

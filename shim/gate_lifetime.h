@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Births, copies and deaths of descriptors and of the process, by the gate. Every function keeps errno;
+ * none blocks, locks or allocates. In a vfork child they do nothing: its parent's descriptors stay.
+ */
+#ifndef SHUNT_SHIM_GATE_LIFETIME_H
+#define SHUNT_SHIM_GATE_LIFETIME_H
+
+/* socket() made `fd`. */
+void gate_born(int fd, int domain, int type);
+
+/* accept, socketpair, open-like: `fd` is certainly no socket that connects. */
+void gate_born_other(int fd);
+
+/* Before the real close(): settles the call if this is the last descriptor, and forgets fd. */
+void gate_close(int fd);
+
+/* close_range(), closefrom(): every descriptor from first to last. Cost bounded by the table. */
+void gate_close_range(unsigned int first, unsigned int last);
+
+/* dup, dup2, dup3, F_DUPFD made `copy` of `fd`. For dup2 over a tracked descriptor call
+ * gate_close(copy) before the real call unless fd == copy. */
+void gate_copied(int fd, int copy);
+
+/* The program ends itself (exit family, our destructor): settles all open calls, once. */
+void gate_exit(void);
+
+/* pthread_atfork handlers. A call that is open at fork is cancelled, by the parent, and its connection
+ * leaves the model in both. */
+void gate_fork_parent(void);
+void gate_fork_child(void);
+
+#endif
