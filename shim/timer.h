@@ -2,6 +2,11 @@
 /*
  * The timer thread: moves open circuits to half-open when their sleep window ends. Exists only while
  * something is due; correctness never depends on it (DESIGN.md section 7).
+ *
+ * It blocks all signals, has a small stack and no descriptor, and ends at once when it is the last
+ * thread alive, when a seccomp filter was seen, and when nothing is watched. Starting it calls
+ * pthread_create(): the one thing in a hook that a signal handler should not do, so it is done once
+ * for an open circuit at most, and in threaded programs only (SHUNT_TIMER=auto).
  */
 #ifndef SHUNT_SHIM_TIMER_H
 #define SHUNT_SHIM_TIMER_H
@@ -13,14 +18,15 @@
 
 /* From connect or getaddrinfo only: this rule's circuit is open; wake it at `due_ns`. Starts the
  * thread where SHUNT_TIMER allows (auto: only in a program that already has threads). Never blocks,
- * never fails the caller. */
+ * never fails the caller, keeps errno; costs a few loads where the circuit is watched already. */
 void timer_watch(const struct rule *rule, struct cell *cell, uint64_t due_ns);
 
-/* Ends the thread and waits until it is gone: before unshare() and setns(), and at exit. A later
- * timer_watch() may start it again. */
+/* Ends the thread and waits until the kernel has let go of it: before unshare(), setns() and a
+ * seccomp filter. No system call where there never was one. A later timer_watch() may start it
+ * again. Keeps errno. */
 void timer_stop(void);
 
-/* In a forked child: there is no thread. */
+/* In a forked child: there is no thread, and nothing is watched. */
 void timer_forget(void);
 
 #endif
