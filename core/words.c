@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#define LANES 5
-
 /* The same bytes are a struct elsewhere. */
 typedef uint64_t __attribute__((may_alias)) word;
 
@@ -20,12 +18,12 @@ void words_load(void *ret, const void *shared, size_t size)
 bool words_equal(const void *shared, const void *bytes, size_t size)
 {
 	const word *ours = bytes, *theirs = shared;
+	word differences = 0;
 
-	for (size_t i = 0; i < size / sizeof(word); i++) {
-		if (__atomic_load_n(&theirs[i], __ATOMIC_ACQUIRE) != ours[i])
-			return false;
-	}
-	return true;
+	/* Keys that are compared are almost always equal: no branch per word. */
+	for (size_t i = 0; i < size / sizeof(word); i++)
+		differences |= __atomic_load_n(&theirs[i], __ATOMIC_ACQUIRE) ^ ours[i];
+	return !differences;
 }
 
 bool words_store(void *shared, const void *bytes, size_t size, const _Atomic uint64_t *guard,
@@ -53,24 +51,30 @@ static uint64_t mix(uint64_t hash)
 	return hash ^ hash >> 29;
 }
 
+static uint64_t lane_add(uint64_t lane, uint64_t value)
+{
+	lane = (lane ^ value) * 0xd6e8feb86659fd93u;
+	return lane ^ lane >> 32;
+}
+
 /* Lanes of their own, so that the multiplications overlap: keys are hashed on every connect. */
 uint64_t words_hash(const void *bytes, size_t size)
 {
 	const word *words = bytes;
-	size_t count = size / sizeof(word);
-	uint64_t lanes[LANES], hash = size;
+	size_t i = 0, count = size / sizeof(word);
+	uint64_t a = 1, b = 2, c = 3, d = 4, e = 5;
 
-	for (size_t i = 0; i < LANES; i++)
-		lanes[i] = 0x9e3779b97f4a7c15u * (i + 1);
-	for (size_t i = 0; i < count; i += LANES) {
-		for (size_t j = 0; j < LANES && i + j < count; j++) {
-			lanes[j] = (lanes[j] ^ words[i + j]) * 0xd6e8feb86659fd93u;
-			lanes[j] ^= lanes[j] >> 32;
-		}
+	for (; i + 5 <= count; i += 5) {
+		a = lane_add(a, words[i]);
+		b = lane_add(b, words[i + 1]);
+		c = lane_add(c, words[i + 2]);
+		d = lane_add(d, words[i + 3]);
+		e = lane_add(e, words[i + 4]);
 	}
-	for (size_t i = 0; i < LANES; i++)
-		hash = mix(hash ^ lanes[i]) + i;
-	return hash ? hash : 1;
+	for (; i < count; i++)
+		a = lane_add(a, words[i]);
+	a = mix(mix(mix(mix(mix(size ^ a) + b) + c) + d) + e);
+	return a ? a : 1;
 }
 
 void words_text(char *text, size_t size)
