@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: MIT */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/single_threaded.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/breaker.h"
+#include "core/clock.h"
+#include "shim/runtime.h"
+#include "shim/timer.h"
+
+#define SLEEP "20ms"
+
+static void start(void)
+{
+	char *const environment[] = { "SHUNT_BREAK_SOON=soon.internal sleep=" SLEEP,
+		"SHUNT_BREAK_LATE=late.internal sleep=1h", "SHUNT_TIMER=on", NULL };
+
+	config_load(&runtime.config, environment, NULL);
+	cr_assert_eq(runtime.config.rule_count, 2);
+	runtime.segment = segment_open_private();
+	cr_assert_not_null(runtime.segment);
+	atomic_store_explicit(&runtime.is_active, true, memory_order_release);
+}
+
+TestSuite(timer, .init = start, .timeout = 60);
+
+/* Threads of this process as the kernel counts them. */
+static unsigned long thread_count(void)
+{
+	struct stat tasks;
+
+	cr_assert_eq(stat("/proc/self/task", &tasks), 0);
+	return tasks.st_nlink - 2;
+}
+
+struct watched {
+	const struct rule *rule;
+	struct breaker breaker;
+};
+
+static struct watched open_circuit(const char *name)
+{
+	struct watched watched = { .rule = NULL };
+	struct endpoint endpoint = { .is_lookup = true };
+	uint64_t now_ns = clock_now_ns();
+
+	for (size_t i = 0; i < runtime.config.rule_count; i++)
+		if (!strcmp(runtime.config.rules[i].name, name))
+			watched.rule = &runtime.config.rules[i];
+	cr_assert_not_null(watched.rule);
+	endpoint.host = watched.rule->target.host;
+	watched.breaker = runtime_breaker(watched.rule, runtime_cell(watched.rule, CELL_LOOKUP,
+			&endpoint, now_ns));
+	breaker_trip(&watched.breaker, now_ns);
+	return watched;
+}
+
+static void watch(const struct watched *watched)
+{
+	timer_watch(watched->rule, watched->breaker.cell,
+			breaker_wake_time_ns(&watched->breaker, clock_now_ns()));
+}
+
+/* breaker_state() without the passing of time: what the word says. */
+static bool is_half_open(const struct watched *watched)
+{
+	uint64_t word = atomic_load_explicit(&watched->breaker.cell->circuit.word,
+			memory_order_acquire);
+
+	return word >> 62 == CIRCUIT_HALF_OPEN;
+}
+
+static void wait_for_threads(unsigned long count)
+{
+	while (thread_count() != count)
+		sched_yield();
+}
+
+Test(timer, an_open_circuit_becomes_half_open_when_its_sleep_ends)
+{
+	struct watched soon = open_circuit("SOON");
+
+	watch(&soon);
+	while (!is_half_open(&soon))
+		sched_yield();
+}
+
+Test(timer, the_thread_ends_when_nothing_is_watched_and_comes_back)
+{
+	unsigned long before = thread_count();
+
+	for (int round = 0; round < 3; round++) {
+		struct watched soon = open_circuit("SOON");
+
+		watch(&soon);
+		while (!is_half_open(&soon))
+			sched_yield();
+		wait_for_threads(before);
+	}
+}
+
+Test(timer, many_watches_are_one_thread)
+{
+	struct watched late = open_circuit("LATE"), soon = open_circuit("SOON");
+	unsigned long before = thread_count();
+
+	for (int i = 0; i < 100; i++)
+		watch(&late);
+	watch(&soon);
+	cr_assert_eq(thread_count(), before + 1);
+	while (!is_half_open(&soon))
+		sched_yield();
+	cr_assert_not(is_half_open(&late));
+}
+
+Test(timer, a_circuit_that_closes_is_watched_no_more)
+{
+	struct watched late = open_circuit("LATE");
+	unsigned long before = thread_count();
+
+	watch(&late);
+	breaker_reset(&late.breaker, clock_now_ns());
+	wait_for_threads(before);
+}
+
+Test(timer, stop_returns_when_the_kernel_has_let_go_of_the_thread)
+{
+	struct watched late = open_circuit("LATE");
+	unsigned long before = thread_count();
+
+	for (int round = 0; round < 20; round++) {
+		watch(&late);
+		errno = EDOM;
+		timer_stop();
+		cr_assert_eq(thread_count(), before);
+		cr_assert_eq(errno, EDOM);
+	}
+}
+
+Test(timer, stopping_what_never_ran_is_nothing)
+{
+	timer_stop();
+	timer_stop();
+}
+
+Test(timer, off_means_never)
+{
+	struct watched soon = open_circuit("SOON");
+	unsigned long before = thread_count();
+
+	runtime.config.timer = TIMER_OFF;
+	watch(&soon);
+	cr_assert_eq(thread_count(), before);
+}
+
+Test(timer, a_single_threaded_program_stays_so)
+{
+	struct watched soon = open_circuit("SOON");
+	unsigned long before = thread_count();
+
+	runtime.config.timer = TIMER_AUTO;
+	/* What libc says of a program that never made a thread; the test runner did. */
+	__libc_single_threaded = true;
+	watch(&soon);
+	cr_assert_eq(thread_count(), before);
+}
+
+static void *wait_for(void *semaphore)
+{
+	sem_wait(semaphore);
+	return NULL;
+}
+
+Test(timer, auto_starts_it_where_threads_are)
+{
+	struct watched late = open_circuit("LATE");
+	pthread_t thread;
+	sem_t end;
+	unsigned long before;
+
+	sem_init(&end, 0, 0);
+	cr_assert_eq(pthread_create(&thread, NULL, wait_for, &end), 0);
+	before = thread_count();
+	runtime.config.timer = TIMER_AUTO;
+	watch(&late);
+	cr_assert_eq(thread_count(), before + 1);
+	sem_post(&end);
+	pthread_join(thread, NULL);
+}
+
+Test(timer, once_a_filter_was_seen_there_is_no_thread)
+{
+	struct watched late = open_circuit("LATE");
+	unsigned long before = thread_count();
+
+	watch(&late);
+	atomic_store_explicit(&runtime.has_filter, true, memory_order_relaxed);
+	wait_for_threads(before);
+	watch(&late);
+	cr_assert_eq(thread_count(), before);
+}
+
+Test(timer, a_forked_child_starts_its_own)
+{
+	struct watched late = open_circuit("LATE");
+	int status;
+	pid_t child;
+
+	watch(&late);
+	child = fork();
+	if (child == 0) {
+		timer_forget();
+		unsigned long before = thread_count();
+
+		watch(&late);
+		_exit(before == 1 && thread_count() == 2 ? 0 : 1);
+	}
+	cr_assert_eq(waitpid(child, &status, 0), child);
+	cr_assert_eq(status, 0);
+}
+
+/* 0 while the thread has not got its name yet. */
+static unsigned long long blocked_signals_of_timer(void)
+{
+	char path[64], line[128];
+	unsigned long long mask = 0;
+	bool is_ours = false;
+
+	for (pid_t id = getpid() + 1; id < getpid() + 1000; id++) {
+		snprintf(path, sizeof(path), "/proc/self/task/%d/status", (int)id);
+		FILE *file = fopen(path, "r");
+
+		if (!file)
+			continue;
+		while (fgets(line, sizeof(line), file)) {
+			is_ours |= !strcmp(line, "Name:\tshunt-timer\n");
+			sscanf(line, "SigBlk: %llx", &mask);
+		}
+		fclose(file);
+		if (is_ours)
+			return mask;
+	}
+	return 0;
+}
+
+Test(timer, the_programs_signals_never_reach_its_thread)
+{
+	struct watched late = open_circuit("LATE");
+	unsigned long long blocked = 0;
+	sigset_t before, after;
+
+	pthread_sigmask(SIG_SETMASK, NULL, &before);
+	watch(&late);
+	pthread_sigmask(SIG_SETMASK, NULL, &after);
+	for (int number = 1; number < 32; number++)
+		cr_assert_eq(sigismember(&before, number), sigismember(&after, number));
+	while (!blocked)
+		blocked = blocked_signals_of_timer();
+	for (int number = 1; number < 32; number++) {
+		if (number != SIGKILL && number != SIGSTOP)
+			cr_assert(blocked >> (number - 1) & 1, "%d", number);
+	}
+}
+
+Test(timer, where_no_thread_can_be_made_nothing_happens)
+{
+	struct rlimit none = { 0, 0 };
+	struct watched soon = open_circuit("SOON");
+	unsigned long before = thread_count();
+
+	/* Address space: RLIMIT_NPROC does not bind root. */
+	cr_assert_eq(setrlimit(RLIMIT_AS, &none), 0);
+	errno = EDOM;
+	watch(&soon);
+	cr_assert_eq(errno, EDOM);
+	cr_assert_eq(thread_count(), before);
+	timer_stop();
+}
+
+/* An exit handler of the program's, to tell how the process ended. */
+static void exit_handler(void)
+{
+	_exit(42);
+}
+
+static void *outlive_main(void *main_thread)
+{
+	pthread_join(*(pthread_t *)main_thread, NULL);
+	return NULL;
+}
+
+Test(timer, a_main_that_left_by_pthread_exit_is_not_kept_alive)
+{
+	static pthread_t main_thread;
+	pthread_t thread;
+	int status;
+	pid_t child = fork();
+
+	if (child == 0) {
+		struct watched late = open_circuit("LATE");
+
+		atexit(exit_handler);
+		main_thread = pthread_self();
+		pthread_create(&thread, NULL, outlive_main, &main_thread);
+		watch(&late);
+		pthread_exit(NULL);
+	}
+	cr_assert_eq(waitpid(child, &status, 0), child);
+	cr_assert(WIFEXITED(status));
+	cr_assert_eq(WEXITSTATUS(status), 42);
+}
