@@ -88,9 +88,9 @@ static bool is_open(int fd)
 }
 
 /*
- * The target is forgotten before the real call: in the moment after it, another thread's recv on the
- * target already sees the new file, whose end is not the old connection's. A call that will fail
- * leaves the target alone; should one fail for another reason, the target is open and no longer
+ * The target is forgotten before the real call: in the moment after it, another thread's recv on
+ * the target already sees the new file, whose end is not the old connection's. A call that is bound
+ * to fail leaves the target alone; should one fail all the same, the target is open and no longer
  * judged.
  */
 void copy_begins(int fd, int copy, int flags)

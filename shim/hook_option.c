@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a program sets and asks of a socket: timeouts, the pending error, an end of one direction. */
+/* What a program sets and asks of a socket: timeouts, the pending error, an end to one side. */
 #include <stdint.h>
 #include <string.h>
 

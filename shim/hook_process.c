@@ -4,7 +4,6 @@
 
 #include <stdarg.h>
 
-#include "shim/gate.h"
 #include "shim/gate_lifetime.h"
 #include "shim/inside.h"
 #include "shim/real.h"

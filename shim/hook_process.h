@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What a process does to itself, for the hooks of that name and for syscall(). In a vfork child these
- * do nothing: it is the parent's memory. */
+/* What a process does to itself, for the hooks of that name and for syscall(). In a vfork child
+ * these do nothing: it is the parent's memory. */
 #ifndef SHUNT_SHIM_HOOK_PROCESS_H
 #define SHUNT_SHIM_HOOK_PROCESS_H
 

@@ -5,8 +5,8 @@
  * error queue.
  */
 #include "shim/gate.h"
-#include "shim/hook_io.h"
 #include "shim/real.h"
+#include "shim/vectors.h"
 
 #define MSG_NO_STREAM (MSG_OOB | MSG_ERRQUEUE)
 
@@ -144,7 +144,8 @@ GUARDED ssize_t readv_guarded(struct connection *connection, int fd, const struc
 		return real()->readv(fd, vectors, count);
 	if (!gate_receive(&gate, connection, bytes_out_of_sight, 0))
 		return -1;
-	return vectors_received(&gate, vectors, (size_t)count, 0, real()->readv(fd, vectors, count));
+	return vectors_received(&gate, vectors, (size_t)count, 0,
+			real()->readv(fd, vectors, count));
 }
 
 HOOK(ssize_t, readv, (int fd, const struct iovec *vectors, int count))

@@ -3,12 +3,12 @@
  * Data out. What sends no byte of the stream, or what the kernel refuses before it looks at the
  * socket, goes straight to it: no data, out-of-band data, pointers and counts that cannot be.
  *
- * The guarded half of a hook is a function of its own, so that the other half, which most calls take,
- * needs no frame.
+ * The guarded half of a hook is a function of its own, so that the other half, which most calls
+ * take, needs no frame.
  */
 #include "shim/gate.h"
-#include "shim/hook_io.h"
 #include "shim/real.h"
+#include "shim/vectors.h"
 
 static bool is_data(const void *data, size_t size)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Programs that go round libc's wrappers (libuv closes its sockets so). The calls that matter are told
- * like those of their own hooks; all go on as they came, and are no cancellation points.
+ * Programs that go round libc's wrappers (libuv closes its sockets so). The calls that matter are
+ * told like those of their own hooks; all go on as they came, and are no cancellation points.
  */
 #include <fcntl.h>
 #include <stdarg.h>

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * vfork returns twice into one frame: what the child leaves on the stack is what the parent finds.
- * So the wrapper keeps its return address in thread-local storage, which the two share, and marks the
- * thread for as long as the child runs on it. A vfork by a vfork child goes straight to the real one:
- * the mark and the address are its grandparent's.
+ * So the wrapper keeps its return address in thread-local storage, which the two share, and marks
+ * the thread for as long as the child runs on it. A vfork by a vfork child goes straight to the
+ * real one: the mark and the address are its parent's.
  */
 #include "shim/inside.h"
 #include "shim/real.h"
 
 __attribute__((used)) static _Thread_local void *vfork_return;
 
-/* Called from below. Until it is resolved, the entry is a C function, which must not return twice. */
+/* Called from below. Until it is resolved the entry is a C function: it must not return twice. */
 __attribute__((used)) static void *real_vfork(void)
 {
 	real_resolve();
@@ -33,7 +33,7 @@ __attribute__((used)) static void *real_vfork(void)
 #if defined(__x86_64__)
 
 /*
- * The mark first: a signal handler that comes before the address is stored must not overwrite it by
+ * The mark first: a signal handler that comes after the address is stored must not overwrite it by
  * a vfork of its own. The child leaves by a jump: with a shadow stack, which it shares too, a return
  * would take the parent's entry away.
  */

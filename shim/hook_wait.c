@@ -7,9 +7,9 @@
 #include <errno.h>
 
 #include "shim/gate.h"
-#include "shim/hook_io.h"
 #include "shim/inside.h"
 #include "shim/real.h"
+#include "shim/vectors.h"
 
 static bool has_waited(int result)
 {
@@ -101,8 +101,8 @@ static int select_ended(const fd_set *reads, int count, uint64_t began_ns, int r
 	return result;
 }
 
-GUARDED int select_told(int count, fd_set *reads, fd_set *writes,
-		fd_set *others, struct timeval *timeout, uint64_t began_ns)
+GUARDED int select_told(int count, fd_set *reads, fd_set *writes, fd_set *others,
+		struct timeval *timeout, uint64_t began_ns)
 {
 	fd_set copy = read_set_copy(reads, count);
 
@@ -113,16 +113,17 @@ GUARDED int select_told(int count, fd_set *reads, fd_set *writes,
 HOOK(int, select, (int count, fd_set *reads, fd_set *writes, fd_set *others,
 		struct timeval *timeout))
 {
+	bool names_some = count > 0 && pointer_may_be_read(reads);
 	bool can_wait = !timeout || timeout->tv_sec || timeout->tv_usec;
-	uint64_t began_ns = wait_begins(pointer_may_be_read(reads) && count > 0 && can_wait);
+	uint64_t began_ns = wait_begins(names_some && can_wait);
 
 	if (began_ns)
 		return select_told(count, reads, writes, others, timeout, began_ns);
 	return real()->select(count, reads, writes, others, timeout);
 }
 
-GUARDED int pselect_told(int count, fd_set *reads, fd_set *writes,
-		fd_set *others, const struct timespec *timeout, const sigset_t *mask, uint64_t began_ns)
+GUARDED int pselect_told(int count, fd_set *reads, fd_set *writes, fd_set *others,
+		const struct timespec *timeout, const sigset_t *mask, uint64_t began_ns)
 {
 	fd_set copy = read_set_copy(reads, count);
 
@@ -133,7 +134,8 @@ GUARDED int pselect_told(int count, fd_set *reads, fd_set *writes,
 HOOK(int, pselect, (int count, fd_set *reads, fd_set *writes, fd_set *others,
 		const struct timespec *timeout, const sigset_t *mask))
 {
-	uint64_t began_ns = wait_begins(pointer_may_be_read(reads) && count > 0 && !is_zero(timeout));
+	bool names_some = count > 0 && pointer_may_be_read(reads);
+	uint64_t began_ns = wait_begins(names_some && !is_zero(timeout));
 
 	if (began_ns)
 		return pselect_told(count, reads, writes, others, timeout, mask, began_ns);

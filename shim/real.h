@@ -4,7 +4,8 @@
  *
  * real() works at any time: before our constructor, from other libraries' constructors, and while
  * the table itself is being filled (an allocator that reads a file when dlsym() first calls it):
- * then system calls go to the kernel directly. A symbol that this libc does not have answers ENOSYS.
+ * then system calls go to the kernel directly. A symbol that this libc does not have answers
+ * ENOSYS.
  */
 #ifndef SHUNT_SHIM_REAL_H
 #define SHUNT_SHIM_REAL_H
@@ -22,7 +23,63 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "shim/real_symbols.h"
+/* Every symbol that is hooked, once, and the system call of the same arguments where there is one.
+ * The table, its filling, the version script and the export check all read this. */
+#define REAL_SYMBOLS(SYMBOL) \
+	SYMBOL(read, SYS_read) \
+	SYMBOL(write, SYS_write) \
+	SYMBOL(close, SYS_close) \
+	SYMBOL(syscall, ANY_CALL) \
+	SYMBOL(fcntl, SYS_fcntl) \
+	SYMBOL(fcntl64, SYS_fcntl) \
+	SYMBOL(connect, SYS_connect) \
+	SYMBOL(send, NO_CALL) \
+	SYMBOL(sendto, SYS_sendto) \
+	SYMBOL(sendmsg, SYS_sendmsg) \
+	SYMBOL(sendmmsg, SYS_sendmmsg) \
+	SYMBOL(writev, SYS_writev) \
+	SYMBOL(sendfile, SYS_sendfile) \
+	SYMBOL(sendfile64, SYS_sendfile) \
+	SYMBOL(splice, SYS_splice) \
+	SYMBOL(recv, NO_CALL) \
+	SYMBOL(recvfrom, SYS_recvfrom) \
+	SYMBOL(recvmsg, SYS_recvmsg) \
+	SYMBOL(recvmmsg, NO_CALL) \
+	SYMBOL(readv, SYS_readv) \
+	SYMBOL(__read_chk, SYS_read) \
+	SYMBOL(__recv_chk, NO_CALL) \
+	SYMBOL(__recvfrom_chk, NO_CALL) \
+	SYMBOL(socket, SYS_socket) \
+	SYMBOL(socketpair, SYS_socketpair) \
+	SYMBOL(accept, SYS_accept) \
+	SYMBOL(accept4, SYS_accept4) \
+	SYMBOL(close_range, SYS_close_range) \
+	SYMBOL(closefrom, NO_CALL) \
+	SYMBOL(dup, SYS_dup) \
+	SYMBOL(dup2, NO_CALL) \
+	SYMBOL(dup3, SYS_dup3) \
+	SYMBOL(fdopen, NO_CALL) \
+	SYMBOL(shutdown, SYS_shutdown) \
+	SYMBOL(setsockopt, SYS_setsockopt) \
+	SYMBOL(getsockopt, SYS_getsockopt) \
+	SYMBOL(poll, NO_CALL) \
+	SYMBOL(ppoll, NO_CALL) \
+	SYMBOL(__poll_chk, NO_CALL) \
+	SYMBOL(__ppoll_chk, NO_CALL) \
+	SYMBOL(select, NO_CALL) \
+	SYMBOL(pselect, NO_CALL) \
+	SYMBOL(getaddrinfo, NO_CALL) \
+	SYMBOL(gethostbyname, NO_CALL) \
+	SYMBOL(gethostbyname2, NO_CALL) \
+	SYMBOL(gethostbyname_r, NO_CALL) \
+	SYMBOL(gethostbyname2_r, NO_CALL) \
+	SYMBOL(_exit, SYS_exit_group) \
+	SYMBOL(_Exit, SYS_exit_group) \
+	SYMBOL(quick_exit, SYS_exit_group) \
+	SYMBOL(vfork, NO_CALL) \
+	SYMBOL(unshare, SYS_unshare) \
+	SYMBOL(setns, SYS_setns) \
+	SYMBOL(prctl, SYS_prctl)
 
 /* What fortified programs call; the headers declare these only to them. */
 ssize_t __read_chk(int fd, void *data, size_t size, size_t room);
@@ -61,5 +118,8 @@ void real_resolve(void);
 #define HOOK_NAME(name) name
 #define HOOK(type, name, parameters) __attribute__((visibility("default"))) type name parameters
 #endif
+
+/* The half of a hook that most calls do not take, kept out of the half that they do. */
+#define GUARDED __attribute__((noinline)) static
 
 #endif
