@@ -2,26 +2,15 @@
 #include "shim/exchange.h"
 
 #include <errno.h>
-#include <string.h>
 #include <sys/socket.h>
 
 #include "core/clock.h"
-#include "shim/classify.h"
+#include "shim/protocol.h"
+#include "shim/verdict.h"
 
 #define NS_PER_MS 1000000ull
-#define GREETING_TICK_NS 10000000ull /* what the coarse clock can make of a poll that returned at once */
 
 static const struct exchange_step nothing;
-
-static uint64_t load(const _Atomic uint64_t *word)
-{
-	return atomic_load_explicit(word, memory_order_relaxed);
-}
-
-static void store(_Atomic uint64_t *word, uint64_t value)
-{
-	atomic_store_explicit(word, value, memory_order_relaxed);
-}
 
 /* acq_rel: who sees a flag also sees the times that were written before it was set. */
 static uint32_t flags_set(struct exchange *exchange, uint32_t flags)
@@ -55,64 +44,54 @@ static bool is_silent(const struct exchange *exchange)
 	return exchange_flags_are_silent(exchange_flags(exchange));
 }
 
-/* The longest stretch in which nothing was sent or received, the present one included. */
-static uint64_t silence_ns(const struct exchange *exchange, uint64_t now_ns)
-{
-	uint64_t present_ns = clock_elapsed_ns(load(&exchange->active_ns), now_ns);
-	uint64_t longest_ns = load(&exchange->waited_ns);
-
-	return present_ns > longest_ns ? present_ns : longest_ns;
-}
-
 static void note_activity(struct exchange *exchange, uint64_t now_ns)
 {
-	uint64_t stretch_ns = clock_elapsed_ns(load(&exchange->active_ns), now_ns);
-	uint64_t longest_ns = load(&exchange->waited_ns);
-
-	while (stretch_ns > longest_ns && !atomic_compare_exchange_weak_explicit(
-			&exchange->waited_ns, &longest_ns, stretch_ns, memory_order_relaxed,
-			memory_order_relaxed))
-		;
-	store(&exchange->active_ns, now_ns);
-}
-
-/* How long the program sat waiting for a greeting, a wait that has not returned (yet) included. */
-static uint64_t greeting_wait_ns(const struct exchange *exchange, uint64_t now_ns)
-{
-	uint64_t waiting_ns = load(&exchange->waiting_ns);
-	uint64_t present_ns = waiting_ns ? clock_elapsed_ns(waiting_ns, now_ns) : 0;
-
-	return load(&exchange->greeting_ns) + present_ns;
+	silence_break(&exchange->silence, now_ns);
 }
 
 static void note_wait(struct exchange *exchange, uint64_t began_ns, uint64_t now_ns)
 {
-	uint64_t established_ns = load(&exchange->established_ns);
-
-	store(&exchange->waiting_ns, 0);
-	if (!began_ns || !is_silent(exchange))
-		return;
-	if (began_ns < established_ns)
-		began_ns = established_ns;
-	atomic_fetch_add_explicit(&exchange->greeting_ns, clock_elapsed_ns(began_ns, now_ns),
-			memory_order_relaxed);
+	silence_wait_ends(&exchange->silence, is_silent(exchange) ? began_ns : 0, now_ns);
 }
 
-static void call_times(struct exchange *exchange, uint64_t now_ns)
+/* What is known of the open call. */
+static struct verdict verdict(const struct exchange *exchange, const struct settings *settings,
+		uint64_t now_ns)
 {
-	store(&exchange->began_ns, now_ns);
-	store(&exchange->active_ns, now_ns);
-	store(&exchange->waited_ns, 0);
+	uint32_t flags = exchange_flags(exchange);
+	bool was_silent = exchange_flags_are_silent(flags);
+	uint64_t waited_ns = was_silent ? silence_greeting_ns(&exchange->silence, now_ns) :
+		silence_longest_ns(&exchange->silence, now_ns);
+
+	return (struct verdict){
+		.is_pending = flags & EXCHANGE_PENDING,
+		.is_silent = was_silent,
+		.is_reused = flags & EXCHANGE_REUSED,
+		.has_waited = waited_ns >= settings->abandon_ns,
+		.has_shut_write = flags & EXCHANGE_SHUT_WRITE,
+		.may_be_answered = (flags & (EXCHANGE_TLS | EXCHANGE_ANSWERED)) == EXCHANGE_TLS &&
+			tls_has_one_ticket(&exchange->tls),
+	};
+}
+
+static struct exchange_step fail(struct exchange *exchange, const struct settings *settings,
+		int error, uint64_t now_ns)
+{
+	return end(exchange, verdict_error(verdict(exchange, settings, now_ns), settings, error));
+}
+
+static struct exchange_step give_up(struct exchange *exchange, const struct settings *settings,
+		uint64_t now_ns)
+{
+	return end(exchange, verdict_closed(verdict(exchange, settings, now_ns)));
 }
 
 void exchange_begin(struct exchange *exchange, uint64_t now_ns)
 {
 	uint32_t kept = exchange_flags(exchange) & EXCHANGE_RECEIVE_TIMEOUT;
 
-	call_times(exchange, now_ns);
-	store(&exchange->established_ns, 0);
-	store(&exchange->greeting_ns, 0);
-	store(&exchange->waiting_ns, 0);
+	atomic_store_explicit(&exchange->began_ns, now_ns, memory_order_relaxed);
+	silence_begin(&exchange->silence, now_ns);
 	tls_begin(&exchange->tls);
 	/* Release: the times are there before the call is. */
 	atomic_store_explicit(&exchange->flags, kept | EXCHANGE_OPEN | EXCHANGE_PENDING,
@@ -123,8 +102,7 @@ void exchange_begin(struct exchange *exchange, uint64_t now_ns)
 static struct exchange_step establish(struct exchange *exchange, const struct settings *settings,
 		uint64_t now_ns)
 {
-	note_activity(exchange, now_ns);
-	store(&exchange->established_ns, now_ns);
+	silence_establish(&exchange->silence, now_ns);
 	flags_set(exchange, EXCHANGE_ESTABLISHED);
 	flags_clear(exchange, EXCHANGE_PENDING);
 	if (settings->guard == GUARD_CONNECT)
@@ -143,61 +121,7 @@ struct exchange_step exchange_connected(struct exchange *exchange, const struct 
 		return nothing;
 	if (error == 0 || error == EISCONN)
 		return establish(exchange, settings, now_ns);
-	return end(exchange, classify_errno(settings, PHASE_CONNECT, error));
-}
-
-/* Exactly one record that was taken for a session ticket: followed by the end, it was an answer. */
-static bool may_be_answered(const struct exchange *exchange, uint32_t flags)
-{
-	return (flags & (EXCHANGE_TLS | EXCHANGE_ANSWERED)) == EXCHANGE_TLS &&
-		tls_has_one_ticket(&exchange->tls);
-}
-
-/* EOF or a reset came in place of an answer. */
-static enum outcome broken_off(const struct exchange *exchange, const struct settings *settings,
-		bool is_eof, uint64_t now_ns)
-{
-	uint32_t flags = exchange_flags(exchange);
-	bool was_silent = exchange_flags_are_silent(flags);
-	uint64_t waited_ns = was_silent ? greeting_wait_ns(exchange, now_ns) :
-		silence_ns(exchange, now_ns);
-
-	if (waited_ns >= settings->abandon_ns)
-		return OUTCOME_TIMEOUT;
-	if (is_eof && may_be_answered(exchange, flags))
-		return OUTCOME_SUCCESS;
-	if (is_eof && (flags & EXCHANGE_SHUT_WRITE))
-		return OUTCOME_UNUSED;
-	return flags & EXCHANGE_REUSED ? OUTCOME_CANCELLED : OUTCOME_FAILURE;
-}
-
-static bool is_reset(int error)
-{
-	return error == ECONNRESET || error == ECONNABORTED || error == EPIPE;
-}
-
-static enum outcome error_outcome(const struct exchange *exchange, const struct settings *settings,
-		int error, uint64_t now_ns)
-{
-	uint32_t flags = exchange_flags(exchange);
-	enum outcome outcome;
-
-	if (flags & EXCHANGE_PENDING)
-		return classify_errno(settings, PHASE_CONNECT, error);
-	outcome = classify_errno(settings, PHASE_EXCHANGE, error);
-	/* With fast open, or after a hasty SO_ERROR, the connect's own error comes this late. */
-	if (outcome == OUTCOME_CANCELLED && !(flags & EXCHANGE_REUSED))
-		return classify_errno(settings, PHASE_CONNECT, error);
-	if (outcome != OUTCOME_FAILURE || !is_reset(error) ||
-			error_set_has_errno(&settings->fail, error))
-		return outcome;
-	return broken_off(exchange, settings, false, now_ns);
-}
-
-static struct exchange_step fail(struct exchange *exchange, const struct settings *settings,
-		int error, uint64_t now_ns)
-{
-	return end(exchange, error_outcome(exchange, settings, error, now_ns));
+	return fail(exchange, settings, error, now_ns);
 }
 
 struct exchange_step exchange_so_error(struct exchange *exchange, const struct settings *settings,
@@ -212,35 +136,16 @@ struct exchange_step exchange_so_error(struct exchange *exchange, const struct s
 	return nothing;
 }
 
-/* What the first bytes sent say about all that follows. */
 static uint32_t protocol_flag(struct bytes bytes)
 {
-	static const struct {
-		const char *prefix;
-		uint32_t flag;
-	} protocols[] = {
-		{ "\x16\x03", EXCHANGE_TLS },
-		{ "SSH-", EXCHANGE_BLIND },
-		{ "@RSYNCD:", EXCHANGE_BLIND },
-		{ "PRI * HTTP/2.0", EXCHANGE_BLIND },
-	};
-	char first[16] = { 0 };
-	size_t size = 0;
-
-	for (size_t i = 0; bytes.vectors && i < bytes.count && size < sizeof(first); i++) {
-		size_t length = bytes.vectors[i].iov_len;
-
-		if (length > sizeof(first) - size)
-			length = sizeof(first) - size;
-		if (length > 0)
-			memcpy(first + size, bytes.vectors[i].iov_base, length);
-		size += length;
+	switch (protocol_of(bytes)) {
+	case PROTOCOL_TLS:
+		return EXCHANGE_TLS;
+	case PROTOCOL_BLIND:
+		return EXCHANGE_BLIND;
+	default:
+		return 0;
 	}
-	for (size_t i = 0; i < sizeof(protocols) / sizeof(protocols[0]); i++) {
-		if (memcmp(first, protocols[i].prefix, strlen(protocols[i].prefix)) == 0)
-			return protocols[i].flag;
-	}
-	return 0;
 }
 
 static bool bytes_are_empty(struct bytes bytes)
@@ -272,10 +177,10 @@ static bool begins_request(struct exchange *exchange, struct bytes bytes)
 static struct exchange_step leave_silence(struct exchange *exchange,
 		const struct settings *settings, uint64_t now_ns)
 {
+	bool has_waited = verdict(exchange, settings, now_ns).has_waited;
 	struct exchange_step step;
-	bool has_waited = greeting_wait_ns(exchange, now_ns) >= settings->abandon_ns;
 
-	if (!has_waited && clock_elapsed_ns(load(&exchange->established_ns), now_ns) <
+	if (!has_waited && silence_since_established_ns(&exchange->silence, now_ns) <
 			EXCHANGE_IDLE_NS)
 		return nothing;
 	flags_set(exchange, EXCHANGE_IDLED);
@@ -304,7 +209,8 @@ bool exchange_call(struct exchange *exchange, uint64_t now_ns)
 
 	if (flags & EXCHANGE_OPEN)
 		return false;
-	call_times(exchange, now_ns);
+	atomic_store_explicit(&exchange->began_ns, now_ns, memory_order_relaxed);
+	silence_begin_call(&exchange->silence, now_ns);
 	return !(flags_set(exchange, EXCHANGE_OPEN | EXCHANGE_REUSED) & EXCHANGE_OPEN);
 }
 
@@ -447,13 +353,13 @@ struct exchange_step exchange_received(struct exchange *exchange, const struct s
 		step = establish(exchange, settings, now_ns);
 	if (step.ended != OUTCOME_NONE)
 		return step;
-	return end(exchange, broken_off(exchange, settings, true, now_ns));
+	return end(exchange, verdict_eof(verdict(exchange, settings, now_ns)));
 }
 
 void exchange_wait_begins(struct exchange *exchange, uint64_t now_ns)
 {
 	if (is_silent(exchange))
-		store(&exchange->waiting_ns, now_ns);
+		silence_wait_begins(&exchange->silence, now_ns);
 }
 
 struct exchange_step exchange_waited(struct exchange *exchange, const struct settings *settings,
@@ -464,22 +370,6 @@ struct exchange_step exchange_waited(struct exchange *exchange, const struct set
 	return nothing;
 }
 
-/* The program gives up on an open call. */
-static enum outcome given_up(const struct exchange *exchange, const struct settings *settings,
-		uint64_t now_ns)
-{
-	uint32_t flags = exchange_flags(exchange);
-
-	if (exchange_flags_are_silent(flags))
-		return greeting_wait_ns(exchange, now_ns) >= settings->abandon_ns ? OUTCOME_TIMEOUT :
-			OUTCOME_UNUSED;
-	if (silence_ns(exchange, now_ns) >= settings->abandon_ns)
-		return OUTCOME_TIMEOUT;
-	if (may_be_answered(exchange, flags))
-		return OUTCOME_SUCCESS;
-	return flags & EXCHANGE_REUSED ? OUTCOME_UNUSED : OUTCOME_CANCELLED;
-}
-
 struct exchange_step exchange_shutdown(struct exchange *exchange, const struct settings *settings,
 		int how, uint64_t now_ns)
 {
@@ -488,13 +378,13 @@ struct exchange_step exchange_shutdown(struct exchange *exchange, const struct s
 	if (how == SHUT_WR)
 		return nothing;
 	flags_set(exchange, EXCHANGE_UNMETERED);
-	return end(exchange, given_up(exchange, settings, now_ns));
+	return give_up(exchange, settings, now_ns);
 }
 
 struct exchange_step exchange_closed(struct exchange *exchange, const struct settings *settings,
 		uint64_t now_ns)
 {
-	struct exchange_step step = end(exchange, given_up(exchange, settings, now_ns));
+	struct exchange_step step = give_up(exchange, settings, now_ns);
 
 	flags_clear(exchange, ~(uint32_t)EXCHANGE_RECEIVE_TIMEOUT);
 	return step;
@@ -526,9 +416,8 @@ struct exchange_step exchange_idle(struct exchange *exchange, const struct setti
 		uint64_t now_ns)
 {
 	(void)settings;
-	if (!is_silent(exchange) || load(&exchange->waiting_ns) ||
-			load(&exchange->greeting_ns) > GREETING_TICK_NS ||
-			clock_elapsed_ns(load(&exchange->established_ns), now_ns) < EXCHANGE_IDLE_NS)
+	if (!is_silent(exchange) || silence_awaits_greeting(&exchange->silence) ||
+			silence_since_established_ns(&exchange->silence, now_ns) < EXCHANGE_IDLE_NS)
 		return nothing;
 	flags_set(exchange, EXCHANGE_IDLED);
 	return end(exchange, OUTCOME_UNUSED);

@@ -23,6 +23,7 @@
 
 #include "core/outcome.h"
 #include "core/settings.h"
+#include "shim/silence.h"
 #include "shim/tls.h"
 
 #define EXCHANGE_IDLE_NS 1000000000ull /* established and nothing sent for this long: unused */
@@ -49,11 +50,7 @@ struct exchange {
 	_Atomic uint32_t flags;
 	_Atomic uint32_t receive_timeout_ms;
 	_Atomic uint64_t began_ns;       /* of the open call */
-	_Atomic uint64_t active_ns;      /* last byte sent or received in it */
-	_Atomic uint64_t waited_ns;      /* its longest stretch of silence so far */
-	_Atomic uint64_t established_ns;
-	_Atomic uint64_t greeting_ns;    /* how long the program sat waiting for a greeting */
-	_Atomic uint64_t waiting_ns;     /* since when it does; 0: it doesn't */
+	struct silence silence;
 	struct tls tls;
 };
 

@@ -24,6 +24,8 @@ static void skip_body(struct tls_reader *reader, const uint8_t **bytes, size_t *
 {
 	size_t skipped = reader->word < *size ? reader->word : *size;
 
+	if (skipped == 0)
+		return;
 	*bytes += skipped;
 	*size -= skipped;
 	reader->word -= (uint32_t)skipped;

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * How long nothing was sent or received, and how long a program sat waiting for a greeting. Knows no
+ * time but what it is told, in nanoseconds of CLOCK_MONOTONIC, coarse or not; threads may share one.
+ */
+#ifndef SHUNT_SHIM_SILENCE_H
+#define SHUNT_SHIM_SILENCE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct silence {
+	_Atomic uint64_t active_ns;  /* the last byte, or the beginning of the call */
+	_Atomic uint64_t longest_ns; /* of the stretches before that */
+	_Atomic uint64_t established_ns;
+	_Atomic uint64_t greeting_ns; /* sum of the waits for a greeting that returned */
+	_Atomic uint64_t waiting_ns;  /* since when one lasts; 0: none does */
+};
+
+/* A new connection; a call on one. */
+void silence_begin(struct silence *silence, uint64_t now_ns);
+void silence_begin_call(struct silence *silence, uint64_t now_ns);
+
+/* Something was sent or received. */
+void silence_break(struct silence *silence, uint64_t now_ns);
+void silence_establish(struct silence *silence, uint64_t now_ns);
+
+/* The longest stretch of the call, the present one included. */
+uint64_t silence_longest_ns(const struct silence *silence, uint64_t now_ns);
+
+uint64_t silence_since_established_ns(const struct silence *silence, uint64_t now_ns);
+
+/* A wait for a greeting. `began_ns` 0: it was none. Of a wait nothing before the connection was
+ * established counts. */
+void silence_wait_begins(struct silence *silence, uint64_t now_ns);
+void silence_wait_ends(struct silence *silence, uint64_t began_ns, uint64_t now_ns);
+
+/* All waits, one that has not returned (yet) included. */
+uint64_t silence_greeting_ns(const struct silence *silence, uint64_t now_ns);
+
+/* Does one last, or did any take time? */
+bool silence_awaits_greeting(const struct silence *silence);
+
+#endif
