@@ -60,7 +60,7 @@ static bool say(const char *expected, const struct word *word, char *error, size
 static bool parse_target(const struct word *word, char copy[WORD_SIZE], struct target *ret,
 		char *error, size_t size)
 {
-	const char *expected = "a host of at most 253 characters";
+	const char *expected = "text without a NUL byte, at most 511 bytes of it";
 	char suggested[TEXT_QUOTE_SIZE];
 
 	if (copy_word(word, copy))

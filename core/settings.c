@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/settings.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -9,6 +10,9 @@
 #define MS_NS 1000000ull
 #define COUNT_MAX 1000000u
 #define PROBES_MAX 15
+#define CALLS_MAX 992
+
+static_assert(CALLS_MAX <= WINDOW_MAX_CALLS, "a window can hold what a rule may ask for");
 
 const struct settings settings_default = {
 	.window = { .span_ns = 10000 * MS_NS, .buckets = 10 },
@@ -155,7 +159,7 @@ static const char *read_calls(const char *value, struct window_shape *window)
 	const char *unit = value + strlen(digits);
 	if (strcmp(unit, "calls") != 0 && strcmp(unit, "call") != 0)
 		return expected;
-	if (text_count(digits, &calls) || calls < 1 || calls > WINDOW_MAX_CALLS)
+	if (text_count(digits, &calls) || calls < 1 || calls > CALLS_MAX)
 		return expected;
 	window->calls = (uint32_t)calls;
 	return NULL;

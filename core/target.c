@@ -94,6 +94,8 @@ static const char *split_plain(const char *text, struct pieces *ret)
 
 static const char *split(const char *text, struct pieces *ret)
 {
+	if (strchr(text, '='))
+		return "a target such as pay.internal:443 before the settings";
 	if (strstr(text, "//"))
 		return "a host without a scheme or path";
 	return text[0] == '[' ? split_brackets(text, ret) : split_plain(text, ret);
@@ -199,7 +201,7 @@ static const char *parse_host(const struct pieces *pieces, struct target *ret)
 {
 	if (pieces->has_bits)
 		return parse_prefix(pieces, ret);
-	if (strchr(pieces->host, '%'))
+	if (strchr(pieces->host, '%') && strchr(pieces->host, ':'))
 		return "an address without a zone";
 	if (address_parse(pieces->host, &ret->address)) {
 		if (pieces->in_brackets && !strchr(pieces->host, ':'))

@@ -139,7 +139,7 @@ static bool read_fraction(const char *text, uint64_t *ret_ratio)
 
 	if (!read_whole(&text, &part) || *text++ != '/' || !read_whole(&text, &all) || *text != '\0')
 		return false;
-	if (all == 0 || part > all) {
+	if (all == 0 || all == UINT64_MAX || part > all) {
 		*ret_ratio = UINT64_MAX;
 		return true;
 	}

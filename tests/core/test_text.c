@@ -1,2 +1,336 @@
 /* SPDX-License-Identifier: MIT */
+#include "core/text.h"
+
 #include <criterion/criterion.h>
+#include <string.h>
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+static const char duration_form[] = "a duration such as 250ms, 5s or 1m";
+static const char ratio_form[] = "a ratio such as 50% or 1/20";
+static const char too_large[] = "a smaller number";
+
+Test(text, a_duration_is_a_number_and_a_unit)
+{
+	static const struct {
+		const char *text;
+		uint64_t ns;
+	} good[] = {
+		{ "1ns", 1 }, { "3us", 3000 }, { "250ms", 250000000 }, { "5s", 5000000000 },
+		{ "1m", 60000000000 }, { "1.5h", 5400000000000 }, { "0s", 0 }, { "0.5ms", 500000 },
+		{ "007s", 7000000000 }, { "0.1ns", 0 }, { "1.0000000001s", 1000000000 },
+		{ "18446744073709551614ns", UINT64_MAX - 1 },
+	};
+
+	for (size_t i = 0; i < COUNT(good); i++) {
+		uint64_t ns = 77;
+
+		cr_expect_null(text_duration(good[i].text, &ns), "%s", good[i].text);
+		cr_expect_eq(ns, good[i].ns, "%s: %lu", good[i].text, ns);
+	}
+}
+
+Test(text, a_duration_of_another_form_is_refused_and_says_the_form)
+{
+	static const char *const bad[] = { "", "5", "0.5", "100", "s", "ms", "-5s", "+5s", "5 s", " 5s",
+		"5s ", "5S", "5sec", "5mss", ".5s", "5.s", "1e3s", "1,5s", "0x5s", "5s5s", "5\xc2\xb5s",
+		"five", "inf", "nan" };
+
+	for (size_t i = 0; i < COUNT(bad); i++) {
+		uint64_t ns = 77;
+		const char *expected = text_duration(bad[i], &ns);
+
+		cr_assert_not_null(expected, "%s", bad[i]);
+		cr_expect_str_eq(expected, duration_form);
+		cr_expect_eq(ns, 77, "untouched after '%s'", bad[i]);
+	}
+}
+
+Test(text, numbers_that_do_not_fit_are_refused_not_wrapped)
+{
+	uint64_t value = 77;
+	uint32_t ratio = 77;
+
+	cr_expect_str_eq(text_duration("99999999999999999999999999s", &value), too_large);
+	cr_expect_str_eq(text_duration("18446744074s", &value), too_large);
+	cr_expect_str_eq(text_duration("18446744073709551616ns", &value), too_large);
+	cr_expect_str_eq(text_size("18446744073709551616B", &value), too_large);
+	cr_expect_str_eq(text_size("17592186044416MiB", &value), too_large);
+	cr_expect_str_eq(text_count("18446744073709551616", &value), too_large);
+	cr_expect_str_eq(text_thousandths("18446744073709551", &value) ?: "", "");
+	cr_expect_str_eq(text_thousandths("18446744073709552", &value), too_large);
+	cr_expect_str_eq(text_ratio("99999999999999999999%", &ratio), "a ratio from 0% to 100%");
+	cr_expect_str_eq(text_ratio("99999999999999999999/99999999999999999998", &ratio) ?: "",
+			"a ratio from 0% to 100%");
+	cr_expect_eq(ratio, 77);
+}
+
+Test(text, a_ratio_is_a_percentage_or_a_fraction)
+{
+	static const struct {
+		const char *text;
+		uint32_t ratio;
+	} good[] = {
+		{ "50%", 500000 }, { "0.5%", 5000 }, { "0%", 0 }, { "100%", 1000000 }, { "1/20", 50000 },
+		{ "1/1", 1000000 }, { "0/5", 0 }, { "12.5%", 125000 }, { "0.0001%", 1 },
+		{ "100.0%", 1000000 },
+	};
+
+	for (size_t i = 0; i < COUNT(good); i++) {
+		uint32_t ratio = 77;
+
+		cr_expect_null(text_ratio(good[i].text, &ratio), "%s", good[i].text);
+		cr_expect_eq(ratio, good[i].ratio, "%s: %u", good[i].text, ratio);
+	}
+}
+
+Test(text, a_ratio_is_rounded_so_that_exactly_this_share_reaches_it)
+{
+	uint32_t ratio;
+
+	cr_assert_null(text_ratio("1/3", &ratio));
+	cr_expect(1 * 1000000ull >= ratio * 3ull);
+	cr_assert_null(text_ratio("2/3", &ratio));
+	cr_expect(2 * 1000000ull >= ratio * 3ull);
+	cr_assert_null(text_ratio("33.3333333%", &ratio));
+	cr_expect(1 * 1000000ull >= ratio * 3ull);
+}
+
+Test(text, a_share_above_nothing_is_not_rounded_to_nothing)
+{
+	uint32_t ratio;
+
+	cr_assert_null(text_ratio("0.000001%", &ratio));
+	cr_expect_eq(ratio, 1);
+	cr_assert_null(text_ratio("1/999999999", &ratio));
+	cr_expect_eq(ratio, 1);
+}
+
+Test(text, a_ratio_of_another_form_is_refused_and_says_the_form)
+{
+	static const char *const bad[] = { "", "50", "0.5", "%", "50 %", "50%%", "-1%", "/2", "1/", "1/2/3",
+		"1/2%", "half", "1.5/2", "50%x" };
+	uint32_t ratio = 77;
+
+	for (size_t i = 0; i < COUNT(bad); i++) {
+		const char *expected = text_ratio(bad[i], &ratio);
+
+		cr_assert_not_null(expected, "%s", bad[i]);
+		cr_expect_str_eq(expected, ratio_form);
+	}
+	cr_expect_str_eq(text_ratio("101%", &ratio), "a ratio from 0% to 100%");
+	cr_expect_str_eq(text_ratio("100.01%", &ratio), "a ratio from 0% to 100%");
+	cr_expect_str_eq(text_ratio("3/2", &ratio), "a ratio from 0% to 100%");
+	cr_expect_str_eq(text_ratio("1/0", &ratio), "a ratio from 0% to 100%");
+	cr_expect_eq(ratio, 77);
+}
+
+Test(text, a_size_tells_thousands_from_1024)
+{
+	uint64_t bytes;
+
+	cr_expect_null(text_size("64KB", &bytes));
+	cr_expect_eq(bytes, 64000);
+	cr_expect_null(text_size("64KiB", &bytes));
+	cr_expect_eq(bytes, 65536);
+	cr_expect_null(text_size("1.5MB", &bytes));
+	cr_expect_eq(bytes, 1500000);
+	cr_expect_null(text_size("1MiB", &bytes));
+	cr_expect_eq(bytes, 1048576);
+	cr_expect_null(text_size("10B", &bytes));
+	cr_expect_eq(bytes, 10);
+	cr_expect_str_eq(text_size("10", &bytes), "a size such as 500B, 64KB or 1MiB");
+	cr_expect_str_eq(text_size("10kb", &bytes), "a size such as 500B, 64KB or 1MiB");
+	cr_expect_eq(bytes, 10);
+}
+
+Test(text, a_count_is_digits_and_nothing_else)
+{
+	static const char *const bad[] = { "", "-1", "+1", "1.5", "0x10", "1e3", " 1", "1 ", "ten", "5%" };
+	uint64_t value = 77;
+
+	for (size_t i = 0; i < COUNT(bad); i++)
+		cr_expect_str_eq(text_count(bad[i], &value) ?: "", "a whole number", "%s", bad[i]);
+	cr_expect_eq(value, 77);
+	cr_expect_null(text_count("0", &value));
+	cr_expect_eq(value, 0);
+	cr_expect_null(text_count("18446744073709551614", &value));
+	cr_expect_eq(value, UINT64_MAX - 1);
+}
+
+Test(text, ports_are_one_or_a_range)
+{
+	static const char *const bad[] = { "", "0", "65536", "-1", "1-", "-", "80-70", "0-5", "80-65536", "http",
+		"80 ", "80-90-100", "4294967377", "1.5" };
+	uint16_t low = 7, high = 7;
+
+	for (size_t i = 0; i < COUNT(bad); i++) {
+		cr_expect_str_eq(text_ports(bad[i], &low, &high) ?: "",
+				"a port from 1 to 65535, or a range such as 8000-8999", "%s", bad[i]);
+	}
+	cr_expect(low == 7 && high == 7);
+	cr_expect_null(text_ports("443", &low, &high));
+	cr_expect(low == 443 && high == 443);
+	cr_expect_null(text_ports("1-65535", &low, &high));
+	cr_expect(low == 1 && high == 65535);
+}
+
+Test(text, thousandths_take_decimals)
+{
+	uint64_t value = 77;
+
+	cr_expect_null(text_thousandths("2", &value));
+	cr_expect_eq(value, 2000);
+	cr_expect_null(text_thousandths("1.5", &value));
+	cr_expect_eq(value, 1500);
+	cr_expect_null(text_thousandths("0.0019", &value));
+	cr_expect_eq(value, 1);
+	cr_expect_str_eq(text_thousandths("2x", &value), "a number such as 2 or 1.5");
+	cr_expect_str_eq(text_thousandths(".5", &value), "a number such as 2 or 1.5");
+}
+
+static const char *const words[] = { "errors", "volume", "window", "sleep", "slow", "slow-rate",
+	"half-open", "consecutive", "a-word-that-is-much-too-long-to-be-misspelt" };
+
+Test(text, the_nearest_word_is_found_over_a_slip_of_the_hand)
+{
+	static const struct {
+		const char *word;
+		const char *nearest;
+	} cases[] = {
+		{ "sleeep", "sleep" }, { "slep", "sleep" }, { "slepe", "sleep" }, { "SLEEP", "sleep" },
+		{ "half_open", "half-open" }, { "halfopen", "half-open" }, { "error", "errors" },
+		{ "errros", "errors" }, { "consequtive", "consecutive" }, { "volum", "volume" },
+		{ "slo", "slow" }, { "slowrate", "slow-rate" },
+	};
+
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		const char *nearest = text_nearest(cases[i].word, words, COUNT(words));
+
+		cr_assert_not_null(nearest, "%s", cases[i].word);
+		cr_expect_str_eq(nearest, cases[i].nearest, "%s: %s", cases[i].word, nearest);
+	}
+}
+
+Test(text, a_word_near_nothing_has_no_nearest)
+{
+	static const char *const far[] = { "", "x", "timeout", "elephants", "zz", "1234567",
+		"a-word-that-is-much-too-long-to-be-misspelt" };
+
+	for (size_t i = 0; i < COUNT(far); i++)
+		cr_expect_null(text_nearest(far[i], words, COUNT(words)), "%s", far[i]);
+	cr_expect_null(text_nearest("sleep", NULL, 0));
+}
+
+Test(text, a_word_is_looked_up_up_to_the_end_of_the_list)
+{
+	static const char *const list[] = { "any", "rate", NULL };
+
+	cr_expect_eq(text_word_index(list, "any"), 0);
+	cr_expect_eq(text_word_index(list, "rate"), 1);
+	cr_expect_eq(text_word_index(list, "rat"), -1);
+	cr_expect_eq(text_word_index(list, ""), -1);
+}
+
+Test(text, format_writes_what_it_knows)
+{
+	char text[128];
+	size_t length = text_format(text, sizeof(text), "%s %d %d %u %lu %llu %x %lx %c %%", "a", -5,
+			INT32_MIN, 7u, 8ul, 18446744073709551615ull, 255u, 0xabcdef0123ul, 'c');
+
+	cr_expect_str_eq(text, "a -5 -2147483648 7 8 18446744073709551615 ff abcdef0123 c %");
+	cr_expect_eq(length, strlen(text));
+}
+
+Test(text, format_terminates_what_does_not_fit)
+{
+	char text[8];
+
+	memset(text, 'x', sizeof(text));
+	cr_expect_eq(text_format(text, 5, "%s", "much too long"), 4);
+	cr_expect_str_eq(text, "much");
+	cr_expect_eq(text[5], 'x');
+	cr_expect_eq(text_format(text, 1, "%u", 12345u), 0);
+	cr_expect_str_eq(text, "");
+	cr_expect_eq(text_format(text, 0, "%u", 12345u), 0);
+}
+
+Test(text, copy_cuts_and_terminates)
+{
+	char text[4] = "xxx";
+
+	cr_expect_eq(text_copy(text, sizeof(text), "abcdef"), 3);
+	cr_expect_str_eq(text, "abc");
+	cr_expect_eq(text_copy(text, sizeof(text), "ab"), 2);
+	cr_expect_str_eq(text, "ab");
+	cr_expect_eq(text_copy(text, 0, "zz"), 0);
+	cr_expect_str_eq(text, "ab");
+}
+
+Test(text, a_quote_is_printable_whatever_it_quotes)
+{
+	static const struct {
+		const char *text;
+		size_t length;
+		const char *quoted;
+	} cases[] = {
+		{ "plain", 5, "plain" }, { "", 0, "" }, { "\xff\n", 2, "\\xff\\x0a" },
+		{ "a\0b", 3, "a\\x00b" }, { "back\\slash", 10, "back\\x5cslash" },
+		{ "0123456789abcde", 15, "0123456789abcde" },
+		{ "0123456789abcdef", 16, "0123456789ab..." },
+		{ "012345678901\xff", 13, "012345678901..." },
+		{ "01234567\xff\xff", 10, "01234567\\xff..." },
+		{ "01234567890\xff", 12, "01234567890\\xff" },
+	};
+
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		char quoted[16];
+
+		text_quote(quoted, sizeof(quoted), cases[i].text, cases[i].length);
+		cr_expect_str_eq(quoted, cases[i].quoted, "%zu: %s", i, quoted);
+	}
+}
+
+Test(text, a_glob_matches_the_whole_text)
+{
+	static const struct {
+		const char *glob;
+		const char *text;
+		bool matches;
+	} cases[] = {
+		{ "*", "", true }, { "*", "anything", true }, { "?", "", false }, { "?", "a", true },
+		{ "web-?", "web-1", true }, { "web-?", "web-12", false }, { "web-*", "web-", true },
+		{ "*.test", "a.test", true }, { "*.test", "a.tests", false }, { "a*b*c", "a1b2b3c", true },
+		{ "a*b*c", "a1b2b3", false }, { "**a**", "ba", true }, { "", "", true }, { "", "a", false },
+		{ "abc", "abcd", false }, { "abcd", "abc", false }, { "a*", "b", false },
+		{ "*ab", "aab", true }, { "*?b", "b", false }, { "a[bc]", "ab", false },
+		{ "*", "a*b", true }, { "a*b", "a*b", true },
+	};
+
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		cr_expect_eq(text_glob(cases[i].glob, cases[i].text), cases[i].matches, "%s on %s",
+				cases[i].glob, cases[i].text);
+	}
+}
+
+/* Would not end in a lifetime if every star were tried at every place. */
+Test(text, a_hostile_glob_ends)
+{
+	char glob[256], text[256];
+
+	for (size_t i = 0; i < 254; i += 2)
+		memcpy(glob + i, "*a", 2);
+	memcpy(glob + 254, "b", 2);
+	memset(text, 'a', 255);
+	text[255] = '\0';
+	cr_expect_not(text_glob(glob, text));
+}
+
+/* Part of the shared segment: a change needs a new SEGMENT_VERSION. */
+Test(text, the_hash_is_fnv_1a_and_continues)
+{
+	cr_expect_eq(text_hash(0, "", 0), 0xcbf29ce484222325u);
+	cr_expect_eq(text_hash(0, "a", 1), 0xaf63dc4c8601ec8cu);
+	cr_expect_eq(text_hash(0, "foobar", 6), 0x85944171f73967e8u);
+	cr_expect_eq(text_hash(text_hash(0, "foo", 3), "bar", 3), 0x85944171f73967e8u);
+}
