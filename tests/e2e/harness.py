@@ -221,8 +221,8 @@ class LongLived:
 	"""A client that lives through the whole test: reads `N` from stdin, makes N calls side by side, and
 	answers each with a line `MILLISECONDS TEXT`."""
 
-	def __init__(self, case, argv, extra=None):
-		self.process = case.start(argv, extra=extra, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+	def __init__(self, case, argv, **keywords):
+		self.process = case.start(argv, **keywords, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
 			stderr=subprocess.STDOUT, text=True, bufsize=1)
 		line = self.process.stdout.readline()
 		assert line == 'ready\n', line + self.process.stdout.read()
@@ -278,17 +278,30 @@ class _TapResult(unittest.TestResult):
 	def __init__(self):
 		super().__init__()
 		self.number = 0
+		self.parts = []
 
 	def _line(self, test, ok, tail='', detail=''):
 		self.number += 1
 		name = test.id().split('.', 1)[-1].replace('.test_', ': ').replace('_', ' ')
 		print(f'{"ok" if ok else "not ok"} {self.number} - {name}{tail}')
 		for line in detail.rstrip().splitlines():
-			print('# ' + line)
+			print('# ' + line[:2000])
 		sys.stdout.flush()
 
 	def addSuccess(self, test):
 		self._line(test, True)
+
+	def addSubTest(self, test, subtest, err):
+		"""The failed parts of a test; they make one failure together."""
+		super().addSubTest(test, subtest, err)
+		if err is not None:
+			self.parts.append(str(subtest) + '\n' + self._exc_info_to_string(err, test))
+
+	def stopTest(self, test):
+		super().stopTest(test)
+		if self.parts:
+			self._line(test, False, detail='\n'.join(self.parts))
+			self.parts = []
 
 	def addSkip(self, test, reason):
 		self._line(test, True, f' # SKIP {reason}')

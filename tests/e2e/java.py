@@ -17,6 +17,6 @@ def compile_client(test_class):
 	return directory
 
 
-def client(case, classes, kind, url, limit_ms=2000):
+def client(case, classes, kind, url, limit_ms=2000, **keywords):
 	return harness.LongLived(case, ['java', '-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC', '-Xmx128m', '-cp', classes,
-		'Client', kind, url, str(limit_ms)])
+		'Client', kind, url, str(limit_ms)], **keywords)

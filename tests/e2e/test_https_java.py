@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: MIT
+import harness
+import java
+from https import Https
+
+
+class _Java(Https):
+	kind = None
+
+	@classmethod
+	def setUpClass(cls):
+		super().setUpClass()
+		cls.classes = java.compile_client(cls)
+
+	def prepare(self):
+		# Each client has one patience for its life.
+		self.sessions = {patience: java.client(self, self.classes, self.kind, self.url, patience * 1000) for patience in (2, 5)}
+
+	def calls(self, count, patience):
+		return self.sessions[patience].calls(count)
+
+
+class HttpURLConnection(_Java):
+	kind = 'HttpURLConnection'
+
+
+class HttpClient(_Java):
+	kind = 'HttpClient'
+
+
+if __name__ == '__main__':
+	harness.main()
