@@ -22,7 +22,8 @@ static bool read_file(const char *path, char **ret, size_t *ret_length)
 	char *text;
 
 	if (!file) {
-		terminal_complain("check: expected a file of rules, got '%s': %s", path, strerror(errno));
+		terminal_complain("check: expected a file of rules, got '%s': %s", path,
+				strerror(errno));
 		return false;
 	}
 	text = malloc(FILE_MAX + 1);
@@ -30,9 +31,11 @@ static bool read_file(const char *path, char **ret, size_t *ret_length)
 		terminal_die_without_memory();
 	length = fread(text, 1, FILE_MAX + 1, file);
 	if (ferror(file))
-		terminal_complain("check: expected a file of rules, got '%s': %s", path, strerror(errno));
+		terminal_complain("check: expected a file of rules, got '%s': %s", path,
+				strerror(errno));
 	else if (length > FILE_MAX)
-		terminal_complain("check: expected a file of at most 1MiB, got '%s'; split it", path);
+		terminal_complain("check: expected a file of at most 1MiB, got '%s'; split it",
+				path);
 	if (ferror(file) || length > FILE_MAX) {
 		fclose(file);
 		free(text);
@@ -83,7 +86,8 @@ int cmd_check(int argc, char *argv[])
 	if (options.next == argc) {
 		config_load(&config, state_environment(), NULL);
 		if (getenv("SHUNT_OFF"))
-			terminal_complain("check: SHUNT_OFF is set, so none of this may be in effect; unset it");
+			terminal_complain("check: SHUNT_OFF is set, so none of this may be in "
+					"effect; unset it");
 		return report();
 	}
 	if (!read_file(argv[options.next], &text, &length))

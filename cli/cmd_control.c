@@ -35,7 +35,8 @@ static bool selection_parse(const char *command, const char *text, struct select
 	size_t length = at ? (size_t)(at - text) : strlen(text);
 
 	if (length == 0 || length >= sizeof(ret->name)) {
-		terminal_complain("%s: expected the name of a rule, NAME@ADDRESS or NAME@lookup, got '%s'",
+		terminal_complain("%s: expected the name of a rule, NAME@ADDRESS or NAME@lookup, "
+				"got '%s'",
 				command, text);
 		return false;
 	}
@@ -155,14 +156,16 @@ static void complain_unknown_rule(const struct control *control, const struct kn
 	}
 	nearest = text_nearest(control->selection.name, names, count);
 	if (count == 0)
-		terminal_complain("%s: expected the name of a rule, got '%s': no process has a rule yet",
+		terminal_complain("%s: expected the name of a rule, got '%s': no process has a "
+				"rule yet",
 				control->command, control->selection.name);
 	else if (nearest)
-		terminal_complain("%s: expected the name of a rule (%s), got '%s'; did you mean %s?",
+		terminal_complain("%s: expected the name of a rule (%s), got '%s'; did you mean "
+				"%s?",
 				control->command, list, control->selection.name, nearest);
 	else
-		terminal_complain("%s: expected the name of a rule (%s), got '%s'", control->command, list,
-				control->selection.name);
+		terminal_complain("%s: expected the name of a rule (%s), got '%s'",
+				control->command, list, control->selection.name);
 }
 
 /* The rule has circuits, but none at the place. */
@@ -206,8 +209,8 @@ static void complain_nothing_found(const struct control *control, const struct s
 	for (size_t i = 0; i < rule_count; i++) {
 		if (strcmp(rules[i].name, name) != 0)
 			continue;
-		terminal_complain("%s: expected a rule with a circuit, got '%s': no call has been made "
-				  "under it yet; make one first", control->command, name);
+		terminal_complain("%s: expected a rule with a circuit, got '%s': no call has been "
+				"made under it yet; make one first", control->command, name);
 		return;
 	}
 	complain_unknown_rule(control, rules, rule_count);
@@ -230,6 +233,8 @@ static int control_run(const struct control *control)
 /* Reads what all three have: no option, the name, and `count` operands in all. */
 static const char *const *read_operands(int argc, char *argv[], int count, struct control *control)
 {
+	const char *expected = count == 1 ? "the name of one rule" :
+			"the name of one rule, and open, closed or none";
 	struct command_options options;
 	const char *value;
 
@@ -237,8 +242,7 @@ static const char *const *read_operands(int argc, char *argv[], int count, struc
 	command_options_init(&options, NULL, 0, argc, argv);
 	if (command_options_next(&options, &value) == COMMAND_OPTIONS_BAD)
 		return NULL;
-	if (!command_operands_fit(&options, count, count, count == 1 ?
-				"the name of one rule" : "the name of one rule, and open, closed or none"))
+	if (!command_operands_fit(&options, count, count, expected))
 		return NULL;
 	if (!selection_parse(argv[0], argv[options.next], &control->selection))
 		return NULL;

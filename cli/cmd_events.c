@@ -54,7 +54,8 @@ static void print_for_people(const struct event *event)
 	localtime_r(&wall.tv_sec, &parts);
 	strftime(date, sizeof(date), "%Y-%m-%d %H:%M:%S", &parts);
 	printf("%s.%03ld  %s  %s%s%s  %s", date, wall.tv_nsec / 1000000, event->name,
-			event->is_lookup ? "lookup of " : "", event->target, event->target[0] ? "" : "any",
+			event->is_lookup ? "lookup of " : "", event->target,
+					event->target[0] ? "" : "any",
 			event_kind_name((enum event_kind)event->kind));
 	if (event->kind == EVENT_FORCED)
 		printf(" %s", label_force((enum force)event->detail));

@@ -57,7 +57,8 @@ static bool run_take_option(struct run *run, int option, const char *value)
 	switch (option) {
 	case RUN_BREAK:
 		if (run->rule_count == CONFIG_MAX_RULES) {
-			terminal_complain("run: expected at most %d rules, got more; use a file and SHUNT_CONF",
+			terminal_complain("run: expected at most %d rules, got more; use a file "
+					"and SHUNT_CONF",
 					CONFIG_MAX_RULES);
 			return false;
 		}
@@ -211,8 +212,9 @@ static bool run_may_start(const struct run *run)
 	}
 	if (config_guards_something())
 		return true;
-	terminal_complain("run: expected a rule, got none, so nothing would be guarded; give one, as in: "
-			  "shunt run --break 'pay.internal:443 errors=50%%' -- %s", run->command[0]);
+	terminal_complain("run: expected a rule, got none, so nothing would be guarded; give one, "
+			"as in: shunt run --break 'pay.internal:443 errors=50%%' -- %s",
+			run->command[0]);
 	return false;
 }
 
@@ -249,8 +251,8 @@ static int run_execute(char **command)
 {
 	execvp(command[0], command);
 	if (errno == ENOENT) {
-		terminal_complain("run: expected a command on PATH or a path to one (and, of a script, its "
-				  "interpreter), got '%s': not found", command[0]);
+		terminal_complain("run: expected a command on PATH or a path to one (and, of a "
+				"script, its interpreter), got '%s': not found", command[0]);
 		return EXIT_NOT_FOUND;
 	}
 	terminal_complain("run: expected a command that can be executed, got '%s': %s", command[0],

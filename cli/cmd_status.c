@@ -90,7 +90,8 @@ static void print_cells(const struct state *state, bool shows_all)
 	columns_print(&columns);
 	columns_finish(&columns);
 	if (idle > 0)
-		printf("%zu idle circuit%s not shown (--all shows %s)\n", idle, idle == 1 ? "" : "s",
+		printf("%zu idle circuit%s not shown (--all shows %s)\n", idle,
+				idle == 1 ? "" : "s",
 				idle == 1 ? "it" : "them");
 	if (count == 0 && state->segment)
 		puts("no circuit yet: no call has been made under a rule");
@@ -126,8 +127,9 @@ static void print_notes(const struct state *state)
 	for (size_t i = 0; i < count; i++)
 		printf("note: %s\n", notes[i]);
 	if (overflow > 0)
-		printf("note: %" PRIu64 " calls passed without a breaker, as all %u cells were busy; use "
-		       "per=host, per=rule or narrower targets\n", overflow, SEGMENT_CELLS);
+		printf("note: %" PRIu64 " calls passed without a breaker, as all %u cells were "
+				"busy; use per=host, per=rule or narrower targets\n",
+				overflow, SEGMENT_CELLS);
 }
 
 static void print_status(const struct state *state, bool as_json, bool shows_all)

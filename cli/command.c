@@ -29,10 +29,11 @@ static void complain_unknown(const struct command_options *options, const char *
 	}
 	nearest = text_nearest(word, names, count);
 	if (nearest)
-		terminal_complain("%s: expected an option such as %s, got '%s'", command, nearest, word);
-	else
-		terminal_complain("%s: expected an option of 'shunt help %s', got '%s'", command, command,
+		terminal_complain("%s: expected an option such as %s, got '%s'", command, nearest,
 				word);
+	else
+		terminal_complain("%s: expected an option of 'shunt help %s', got '%s'", command,
+				command, word);
 }
 
 /* Is `word` the option, alone or as --name=value? Then *ret_rest is what follows the name. */
@@ -56,8 +57,8 @@ static bool read_value(struct command_options *options, const struct command_opt
 	if (!option->has_value) {
 		if (*rest == '\0')
 			return true;
-		terminal_complain("%s: expected %s without a value, got '%s'", command, option->name,
-				options->argv[options->next - 1]);
+		terminal_complain("%s: expected %s without a value, got '%s'", command,
+				option->name, options->argv[options->next - 1]);
 		return false;
 	}
 	if (*rest == '=') {
@@ -68,8 +69,8 @@ static bool read_value(struct command_options *options, const struct command_opt
 		*ret_value = options->argv[options->next++];
 		return true;
 	}
-	terminal_complain("%s: expected a value after %s, got nothing; see 'shunt help %s'", command,
-			option->name, command);
+	terminal_complain("%s: expected a value after %s, got nothing; see 'shunt help %s'",
+			command, option->name, command);
 	return false;
 }
 
@@ -82,7 +83,8 @@ static int read_option(struct command_options *options, const char *word, const 
 		if (!option_is(option, word, &rest))
 			continue;
 		if (option->is_missing) {
-			terminal_complain("%s: %s is not in this version (" SHUNT_VERSION "); leave it out",
+			terminal_complain("%s: %s is not in this version (" SHUNT_VERSION "); "
+					"leave it out",
 					options->argv[0], option->name);
 			return COMMAND_OPTIONS_BAD;
 		}

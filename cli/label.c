@@ -56,8 +56,8 @@ const char *label_cell(const struct cell_snapshot *cell, char *text)
 	if (cell->key.kind == CELL_LOOKUP)
 		place = "lookup";
 	label_target(cell, target);
-	snprintf(text, LABEL_SIZE, "%s %.255s%s%s%s", cell->key.name, target, *place ? " (" : "", place,
-			*place ? ")" : "");
+	snprintf(text, LABEL_SIZE, "%s %.255s%s%s%s", cell->key.name, target, *place ? " (" : "",
+			place, *place ? ")" : "");
 	return text;
 }
 

@@ -42,12 +42,13 @@ bool library_find(char ret[PATH_MAX])
 	if (!is_beside("../shim", ret) && !is_beside("../" SHUNT_LIBDIR, ret) &&
 			!is_there(SHUNT_PREFIX "/" SHUNT_LIBDIR "/" LIBRARY, ret)) {
 		terminal_complain("run: expected " LIBRARY " in ../shim beside this program or in "
-				  SHUNT_PREFIX "/" SHUNT_LIBDIR ", found none; build or install it");
+				SHUNT_PREFIX "/" SHUNT_LIBDIR ", found none; build or install it");
 		return false;
 	}
 	if (strpbrk(ret, " :")) {
-		terminal_complain("run: expected a library path without space and colon, which LD_PRELOAD "
-				  "cannot carry, got '%s'; build or install shunt elsewhere", ret);
+		terminal_complain("run: expected a library path without space and colon, which "
+				"LD_PRELOAD cannot carry, got '%s'; build or install shunt "
+				"elsewhere", ret);
 		return false;
 	}
 	return true;

@@ -69,7 +69,8 @@ static void print_usage(FILE *file)
 		fprintf(file, "  shunt %s %s\n        %s\n", command->name, command->arguments,
 				command->description);
 	}
-	fputs("\nA rule is 'HOST[:PORT] SETTING=VALUE ...'; see 'shunt help settings' and shunt(7).\n",
+	fputs("\nA rule is 'HOST[:PORT] SETTING=VALUE ...'; see 'shunt help settings' and "
+			"shunt(7).\n",
 			file);
 }
 

@@ -27,8 +27,8 @@ static bool mapping_parse(const char *line, struct mapping *ret)
 	char flags[5];
 	int path = 0;
 
-	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %*x %*x:%*x %" SCNu64 " %n", &begin, &end, flags,
-				&ret->inode, &path) != 4 || path == 0)
+	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %*x %*x:%*x %" SCNu64 " %n", &begin, &end,
+			flags, &ret->inode, &path) != 4 || path == 0)
 		return false;
 	ret->size = end - begin;
 	ret->is_shared = flags[3] == 's';

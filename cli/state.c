@@ -36,8 +36,8 @@ static bool find_path(struct state *state)
 {
 	if (state->config.state_private) {
 		snprintf(state->reason, sizeof(state->reason),
-				"SHUNT_STATE=private: every process has circuits of its own, which nobody "
-				"else can see; set SHUNT_STATE to a path to share them");
+				"SHUNT_STATE=private: every process has circuits of its own, which "
+				"nobody else can see; set SHUNT_STATE to a path to share them");
 		return false;
 	}
 	if (state->config.state_path[0] != '\0') {
@@ -48,8 +48,8 @@ static bool find_path(struct state *state)
 		return true;
 	state->path[0] = '\0';
 	snprintf(state->reason, sizeof(state->reason),
-			"no path for the segment can be told without /proc; mount it or set SHUNT_STATE to "
-			"a path");
+			"no path for the segment can be told without /proc; mount it or set "
+			"SHUNT_STATE to a path");
 	return false;
 }
 
@@ -61,8 +61,8 @@ static void attach(struct state *state)
 	if (state->segment)
 		return;
 	snprintf(state->reason, sizeof(state->reason),
-			"%s is not used: %s; every process has circuits of its own until it is removed, or "
-			"SHUNT_STATE names another", state->path, why);
+			"%s is not used: %s; every process has circuits of its own until it is "
+			"removed, or SHUNT_STATE names another", state->path, why);
 }
 
 static void read_segment(struct state *state)
@@ -79,11 +79,11 @@ static void read_segment(struct state *state)
 	} else if (errno == ENOENT) {
 		state->is_missing = true;
 		snprintf(state->reason, sizeof(state->reason),
-				"no segment yet at %s: no process has run under shunt; start one with "
-				"'shunt run'", state->path);
+				"no segment yet at %s: no process has run under shunt; start one "
+				"with 'shunt run'", state->path);
 	} else {
-		snprintf(state->reason, sizeof(state->reason), "%s cannot be looked at: %s", state->path,
-				strerror(errno));
+		snprintf(state->reason, sizeof(state->reason), "%s cannot be looked at: %s",
+				state->path, strerror(errno));
 	}
 	state->device = file.st_dev;
 	state->inode = file.st_ino;
@@ -157,12 +157,13 @@ static void note_removed(const struct state *state, char *ret)
 	size_t length = 0;
 
 	for (size_t i = 0; i < state->removed_count && i < listed; i++)
-		length += (size_t)snprintf(pids + length, sizeof(pids) - length, "%s%d", i ? " " : "",
+		length += (size_t)snprintf(pids + length, sizeof(pids) - length, "%s%d",
+				i ? " " : "",
 				(int)state->removed_pids[i]);
 	snprintf(ret, STATE_NOTE_SIZE,
-			"the segment was removed under %zu running process%s (%s%s), which do%s not share "
-			"circuits with later ones; restart %s. (logind's RemoveIPC=yes removes it when the "
-			"user logs out.)",
+			"the segment was removed under %zu running process%s (%s%s), which do%s "
+			"not share circuits with later ones; restart %s. (logind's RemoveIPC=yes "
+			"removes it when the user logs out.)",
 			state->removed_count, state->removed_count == 1 ? "" : "es", pids,
 			state->removed_count > listed ? " ..." : "",
 			state->removed_count == 1 ? "es" : "",
@@ -184,7 +185,8 @@ size_t state_notes(const struct state *state, char (*ret)[STATE_NOTE_SIZE])
 	}
 	if (config->problem_count > CONFIG_MAX_PROBLEMS)
 		snprintf(ret[count++], STATE_NOTE_SIZE,
-				"%zu more problems with the rules were not kept; mend the others first",
+				"%zu more problems with the rules were not kept; mend the others "
+				"first",
 				config->problem_count - CONFIG_MAX_PROBLEMS);
 	return count;
 }

@@ -41,7 +41,8 @@ bool terminal_flush(void)
 	if (fflush(stdout) == 0 && !ferror(stdout))
 		return true;
 	if (errno != EPIPE)
-		terminal_complain("cannot write the output: %s; check where it goes", strerror(errno));
+		terminal_complain("cannot write the output: %s; check where it goes",
+				strerror(errno));
 	return false;
 }
 
