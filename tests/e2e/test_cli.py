@@ -3,6 +3,7 @@
 the library here but `env`, `sh` and the like."""
 import json
 import os
+import random
 import re
 import shutil
 import signal
@@ -262,6 +263,19 @@ class Status(_Command):
 		status = self.status()
 		self.assertEqual(status['cells'], [])
 		self.assertIn('mode', status['notes'][0])
+
+	def test_random_bytes_in_a_segment_neither_crash_nor_hang(self):
+		self.make(PAY, 'trip')
+		size = os.path.getsize(self.state)
+		for seed in range(8):
+			with open(self.state, 'r+b') as file:
+				file.seek(256)
+				file.write(random.Random(seed).randbytes(size - 256))
+			self.assertEqual(list(self.status()), ['version', 'segment', 'cells', 'rules', 'overflow', 'notes'])
+			self.assertTrue(self.good('status', '--all').replace('\n', '').isprintable())
+			for line in self.good('events', '--json').splitlines():
+				json.loads(line)
+			self.assertIn(self.shunt('trip', 'PAY').returncode, (0, 125))
 
 	def test_the_kill_switch_does_not_blind_the_command(self):
 		self.make(PAY)
