@@ -64,7 +64,7 @@ void gate_exit(void)
 {
 	if (!runtime_is_judging())
 		return;
-	lookup_settle();
+	lookup_settle_all();
 	fd_table_each(end_with_process);
 }
 
@@ -98,5 +98,6 @@ void gate_fork_child(void)
 		return;
 	runtime_forked();
 	timer_forget();
+	lookup_forget();
 	fd_table_each(cancel_silently);
 }

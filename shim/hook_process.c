@@ -6,6 +6,7 @@
 
 #include "shim/gate_lifetime.h"
 #include "shim/inside.h"
+#include "shim/log.h"
 #include "shim/real.h"
 #include "shim/runtime.h"
 #include "shim/timer.h"
@@ -24,8 +25,10 @@ void process_becomes_single(void)
 
 void process_is_filtered(void)
 {
-	if (!process_is_vfork_child())
-		atomic_store_explicit(&runtime.has_filter, true, memory_order_relaxed);
+	if (process_is_vfork_child())
+		return;
+	atomic_store_explicit(&runtime.has_filter, true, memory_order_relaxed);
+	log_stop();
 }
 
 HOOK(void, _exit, (int status))

@@ -18,21 +18,33 @@
 #include "shim/runtime.h"
 #include "shim/timer.h"
 
+#define LOOKUPS_MAX 256
+/* Beside the EAI_ values: the program's buffer was too small, it will ask again. */
+#define LOOKUP_UNUSED 1
+
 /*
- * What this thread has open. The permit goes in last and comes out first, in one step: a signal
- * handler may look names up between any two instructions.
+ * The open lookups of all threads, so that exit can settle them. A thread claims a slot by putting
+ * its ticket there; the permit goes in last and comes out first, in one step, whoever ends the
+ * lookup.
  */
 struct lookup {
 	_Atomic uint64_t permit; /* struct permit; zero: nothing is open */
-	uint64_t began_ns;
-	uint16_t rule_index;
-	uint16_t cell_index;
+	_Atomic uint64_t began_ns;
+	_Atomic uint32_t ticket; /* zero: free */
+	_Atomic uint16_t rule_index;
+	_Atomic uint16_t cell_index;
 };
 
-static_assert(sizeof(struct lookup) <= 24, "thread-local storage of a preload is scarce");
 static_assert(CONFIG_MAX_RULES <= UINT16_MAX && SEGMENT_CELLS <= UINT16_MAX, "indexes fit");
 
-static _Thread_local struct lookup open_lookup;
+static struct lookup lookups[LOOKUPS_MAX];
+static _Atomic uint32_t last_ticket;
+
+/* Which of them is this thread's: its ticket there, or zero. */
+static _Thread_local struct {
+	uint32_t ticket;
+	uint32_t index;
+} mine;
 
 static bool is_hex_digit(char c)
 {
@@ -86,34 +98,42 @@ static void follow(const struct rule *rule, const struct breaker *breaker,
 		timer_watch(rule, breaker->cell, due_ns);
 }
 
-static bool is_open(void)
+static struct permit permit_take(struct lookup *lookup)
 {
-	return atomic_load_explicit(&open_lookup.permit, memory_order_relaxed);
-}
-
-static struct permit permit_take(void)
-{
-	uint64_t word = atomic_exchange_explicit(&open_lookup.permit, 0, memory_order_acq_rel);
+	/* acq_rel: who takes it sees what the lookup was opened with. */
+	uint64_t word = atomic_exchange_explicit(&lookup->permit, 0, memory_order_acq_rel);
 	struct permit permit;
 
 	memcpy(&permit, &word, sizeof(permit));
 	return permit;
 }
 
-static void permit_put(struct permit permit)
+static void permit_put(struct lookup *lookup, struct permit permit)
 {
 	uint64_t word;
 
 	memcpy(&word, &permit, sizeof(word));
-	atomic_store_explicit(&open_lookup.permit, word, memory_order_release);
+	atomic_store_explicit(&lookup->permit, word, memory_order_release);
 }
 
-static void report(enum outcome outcome, uint64_t now_ns)
+static uint64_t began_ns(const struct lookup *lookup)
 {
-	uint64_t duration_ns = clock_elapsed_ns(open_lookup.began_ns, now_ns);
-	const struct rule *rule = &runtime.config.rules[open_lookup.rule_index];
-	struct cell *cell = segment_cell_at(runtime.segment, open_lookup.cell_index);
-	struct permit permit = permit_take();
+	return atomic_load_explicit(&lookup->began_ns, memory_order_relaxed);
+}
+
+static const struct rule *rule_of(const struct lookup *lookup)
+{
+	return &runtime.config.rules[atomic_load_explicit(&lookup->rule_index,
+			memory_order_relaxed)];
+}
+
+static void report(struct lookup *lookup, enum outcome outcome, uint64_t now_ns)
+{
+	const struct rule *rule = rule_of(lookup);
+	struct cell *cell = segment_cell_at(runtime.segment, atomic_load_explicit(
+			&lookup->cell_index, memory_order_relaxed));
+	uint64_t duration_ns = clock_elapsed_ns(began_ns(lookup), now_ns);
+	struct permit permit = permit_take(lookup);
 	struct breaker breaker;
 
 	if (permit.kind == PERMIT_NONE || !cell)
@@ -123,25 +143,111 @@ static void report(enum outcome outcome, uint64_t now_ns)
 			now_ns);
 }
 
-static void settle_abandoned(void)
+/* Nobody will say how it ended. */
+static void report_left(struct lookup *lookup, uint64_t now_ns)
 {
-	uint64_t now_ns = clock_now_ns();
-	uint64_t duration_ns = clock_elapsed_ns(open_lookup.began_ns, now_ns);
-	const struct rule *rule = &runtime.config.rules[open_lookup.rule_index];
+	uint64_t duration_ns = clock_elapsed_ns(began_ns(lookup), now_ns);
 
-	report(duration_ns >= rule->settings.abandon_ns ? OUTCOME_TIMEOUT : OUTCOME_CANCELLED,
-			now_ns);
+	report(lookup, duration_ns >= rule_of(lookup)->settings.abandon_ns ? OUTCOME_TIMEOUT :
+			OUTCOME_CANCELLED, now_ns);
+}
+
+/* A free slot, or the oldest one, whose lookup ends with that: its thread is long gone. */
+static struct lookup *lookup_claim(uint32_t ticket, uint64_t now_ns)
+{
+	struct lookup *oldest = &lookups[0];
+	uint32_t seen;
+
+	for (uint32_t i = 0; i < LOOKUPS_MAX; i++) {
+		struct lookup *lookup = &lookups[(ticket + i) % LOOKUPS_MAX];
+
+		seen = 0;
+		if (atomic_compare_exchange_strong_explicit(&lookup->ticket, &seen, ticket,
+				memory_order_acquire, memory_order_relaxed))
+			return lookup;
+		if (began_ns(lookup) < began_ns(oldest))
+			oldest = lookup;
+	}
+	seen = atomic_load_explicit(&oldest->ticket, memory_order_relaxed);
+	if (!atomic_compare_exchange_strong_explicit(&oldest->ticket, &seen, ticket,
+			memory_order_acquire, memory_order_relaxed))
+		return NULL;
+	report_left(oldest, now_ns);
+	return oldest;
+}
+
+/* False where no slot could be had. */
+static bool lookup_open(const struct rule *rule, const struct cell *cell, struct permit permit,
+		uint64_t now_ns)
+{
+	uint32_t ticket = 1 + atomic_fetch_add_explicit(&last_ticket, 1, memory_order_relaxed);
+	struct lookup *lookup = ticket ? lookup_claim(ticket, now_ns) : NULL;
+
+	if (!lookup)
+		return false;
+	atomic_store_explicit(&lookup->began_ns, now_ns, memory_order_relaxed);
+	atomic_store_explicit(&lookup->rule_index, (uint16_t)(rule - runtime.config.rules),
+			memory_order_relaxed);
+	atomic_store_explicit(&lookup->cell_index, (uint16_t)segment_cell_index(runtime.segment,
+			cell), memory_order_relaxed);
+	mine.index = (uint32_t)(lookup - lookups);
+	mine.ticket = ticket;
+	permit_put(lookup, permit);
+	return true;
+}
+
+/* What this thread has open, or NULL. */
+static struct lookup *lookup_mine(void)
+{
+	struct lookup *lookup = &lookups[mine.index];
+
+	return mine.ticket && atomic_load_explicit(&lookup->ticket, memory_order_relaxed) ==
+			mine.ticket ? lookup : NULL;
+}
+
+/* Its outcome has been reported. */
+static void lookup_free(struct lookup *lookup)
+{
+	uint32_t ticket = mine.ticket;
+
+	mine.ticket = 0;
+	atomic_compare_exchange_strong_explicit(&lookup->ticket, &ticket, 0, memory_order_release,
+			memory_order_relaxed);
+}
+
+static void settle_mine(void)
+{
+	struct lookup *lookup = lookup_mine();
+
+	if (!lookup)
+		return;
+	report_left(lookup, clock_now_ns());
+	lookup_free(lookup);
 }
 
 void lookup_settle_from(void *frame)
 {
-	if (is_open() && runtime_is_judging() && !inside_is(frame))
-		settle_abandoned();
+	if (mine.ticket && runtime_is_judging() && !inside_is(frame))
+		settle_mine();
+}
+
+void lookup_settle_all(void)
+{
+	if (!runtime_is_judging())
+		return;
+	for (size_t i = 0; i < LOOKUPS_MAX; i++) {
+		if (atomic_load_explicit(&lookups[i].permit, memory_order_acquire))
+			report_left(&lookups[i], clock_now_ns());
+	}
 }
 
 void lookup_forget(void)
 {
-	permit_take();
+	for (size_t i = 0; i < LOOKUPS_MAX; i++) {
+		permit_take(&lookups[i]);
+		atomic_store_explicit(&lookups[i].ticket, 0, memory_order_relaxed);
+	}
+	mine.ticket = 0;
 }
 
 static bool acquire(const struct rule *rule, struct cell *cell)
@@ -155,10 +261,8 @@ static bool acquire(const struct rule *rule, struct cell *cell)
 	follow(rule, &breaker, decision.transition, !decision.is_admitted, now_ns);
 	if (!decision.is_admitted)
 		return runtime.observe;
-	open_lookup.began_ns = now_ns;
-	open_lookup.rule_index = (uint16_t)(rule - runtime.config.rules);
-	open_lookup.cell_index = (uint16_t)segment_cell_index(runtime.segment, cell);
-	permit_put(permit);
+	if (!lookup_open(rule, cell, permit, now_ns))
+		breaker_report(&breaker, permit, OUTCOME_UNUSED, 0, now_ns);
 	return true;
 }
 
@@ -172,8 +276,7 @@ bool lookup_begin(const char *host)
 	if (!runtime_is_judging())
 		return true;
 	/* The hook is not inside a resolver call, so what is open was left open. */
-	if (is_open())
-		settle_abandoned();
+	settle_mine();
 	if (!host || lookup_is_numeric(host) || !host_normalize(host, name))
 		return true;
 	rule = config_match(&runtime.config, &endpoint);
@@ -242,10 +345,13 @@ static void learn_entry(const char *host, const struct hostent *entry)
 
 static void end(int error, int system_error)
 {
-	const struct rule *rule = &runtime.config.rules[open_lookup.rule_index];
+	struct lookup *lookup = lookup_mine();
 
-	if (is_open())
-		report(classify_lookup(&rule->settings, error, system_error), clock_now_ns());
+	if (!lookup)
+		return;
+	report(lookup, error == LOOKUP_UNUSED ? OUTCOME_UNUSED : classify_lookup(
+			&rule_of(lookup)->settings, error, system_error), clock_now_ns());
+	lookup_free(lookup);
 }
 
 void lookup_ended(const char *host, int error, const struct addrinfo *list)
@@ -261,7 +367,7 @@ void lookup_ended(const char *host, int error, const struct addrinfo *list)
 }
 
 /* What getaddrinfo() would have said. */
-static int eai_from_h_error(int h_error)
+static int eai_from_h_error(int h_error, int system_error)
 {
 	switch (h_error) {
 	case HOST_NOT_FOUND:
@@ -273,7 +379,7 @@ static int eai_from_h_error(int h_error)
 	case NO_DATA:
 		return EAI_NODATA;
 	default:
-		return EAI_SYSTEM;
+		return system_error == ERANGE ? LOOKUP_UNUSED : EAI_SYSTEM;
 	}
 }
 
@@ -285,9 +391,6 @@ void lookup_host_ended(const char *host, const struct hostent *entry, int h_erro
 		return;
 	if (entry)
 		learn_entry(host, entry);
-	if (!entry && h_error == NETDB_INTERNAL && kept == ERANGE)
-		report(OUTCOME_UNUSED, clock_now_ns());
-	else
-		end(entry ? 0 : eai_from_h_error(h_error), kept);
+	end(entry ? 0 : eai_from_h_error(h_error, kept), kept);
 	errno = kept;
 }

@@ -86,7 +86,8 @@ static void start(char *const environment[])
 	runtime.observe = config->observe;
 	runtime.pid = (uint32_t)getpid();
 	runtime.seed = config->has_seed ? config->seed : clock_now_ns() ^ (uint64_t)runtime.pid << 32;
-	log_start(config->log, config->log_path);
+	if (!atomic_load_explicit(&runtime.has_filter, memory_order_relaxed))
+		log_start(config->log, config->log_path);
 	if (!start_segment())
 		return;
 	register_rules();

@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <string.h>
 
@@ -456,7 +457,41 @@ Test(lookup, a_forked_child_leaves_the_parents_lookup_alone)
 	get_and_leave("db.internal");
 	lookup_forget();
 	lookup_settle();
+	lookup_settle_all();
 	cr_assert_eq(total(CELL_TOTAL_cancelled), 0);
+}
+
+static void *leave_a_lookup(void *nothing)
+{
+	get_and_leave("db.internal");
+	return nothing;
+}
+
+static void leave_on_another_thread(void)
+{
+	pthread_t thread;
+
+	cr_assert_eq(pthread_create(&thread, NULL, leave_a_lookup, NULL), 0);
+	pthread_join(thread, NULL);
+}
+
+Test(lookup, exit_settles_what_other_threads_left)
+{
+	leave_on_another_thread();
+	lookup_settle();
+	cr_assert_eq(total(CELL_TOTAL_cancelled), 0);
+	lookup_settle_all();
+	lookup_settle_all();
+	cr_assert_eq(total(CELL_TOTAL_cancelled), 1);
+}
+
+Test(lookup, of_too_many_that_were_left_the_oldest_is_settled)
+{
+	for (int i = 0; i < 260; i++)
+		leave_on_another_thread();
+	cr_assert_eq(total(CELL_TOTAL_cancelled), 4);
+	cr_assert_eq(get("db.internal"), 0);
+	cr_assert_eq(total(CELL_TOTAL_success), 1);
 }
 
 static int lookup_from_inside(const char *node, const char *service, const struct addrinfo *hints,
