@@ -27,7 +27,8 @@ GUARDED int poll_ended(const struct pollfd *entries, nfds_t count,
 {
 	if (!has_waited(result))
 		return result;
-	for (nfds_t i = 0; i < count; i++) {
+	/* The kernel counts in 32 bits. */
+	for (unsigned int i = 0; i < (unsigned int)count; i++) {
 		struct connection *connection = gate_find(entries[i].fd);
 
 		if (connection && entries[i].events & (POLLIN | POLLRDNORM))
