@@ -136,11 +136,29 @@ static uint64_t name_put(const char *host)
 	return reference_make(hash, oldest);
 }
 
+static bool has_terminator(uint64_t word)
+{
+	/* The lowest zero byte borrows. */
+	return (word - 0x0101010101010101u) & ~word & 0x8080808080808080u;
+}
+
+/* Up to the end of the name; true where it had one. */
+static bool text_read(const struct name *name, uint64_t ret_words[TEXT_WORDS])
+{
+	for (size_t i = 0; i < TEXT_WORDS; i++) {
+		ret_words[i] = load(&name->text[i]);
+		if (has_terminator(ret_words[i]))
+			return true;
+	}
+	return false;
+}
+
 /* Copies the text; false where the slot holds another name by now. */
 static bool name_get(uint64_t reference, char *ret)
 {
 	const struct name *name;
 	uint64_t words[TEXT_WORDS], seen;
+	bool is_whole;
 
 	if (!reference)
 		return false;
@@ -149,11 +167,9 @@ static bool name_get(uint64_t reference, char *ret)
 		seen = load(&name->stamp.version);
 		if ((load(&name->hash) ^ reference) >> 16)
 			return false;
-		for (size_t i = 0; i < TEXT_WORDS; i++)
-			words[i] = load(&name->text[i]);
-		if (!(seen & 1) && load(&name->stamp.version) == seen) {
-			memcpy(ret, words, HOST_SIZE);
-			ret[HOST_SIZE - 1] = '\0';
+		is_whole = text_read(name, words);
+		if (is_whole && !(seen & 1) && load(&name->stamp.version) == seen) {
+			text_copy(ret, HOST_SIZE, (const char *)words);
 			return true;
 		}
 	}
@@ -168,9 +184,13 @@ struct place_key {
 static struct place_key place_key_of(const struct address *address)
 {
 	struct place_key key = { .ways = NULL };
+	uint64_t hash;
 
 	memcpy(key.words, address, sizeof(*address));
-	key.ways = &place_table[text_hash(0, address, sizeof(*address)) % PLACE_SETS * WAYS];
+	/* Any odd constants: the upper bits of the product depend on all of the address. */
+	hash = (key.words[0] ^ key.words[1] * 0x9e3779b97f4a7c15u ^ key.words[2]) *
+			0xbf58476d1ce4e5b9u;
+	key.ways = &place_table[(hash >> 32) % PLACE_SETS * WAYS];
 	return key;
 }
 
