@@ -126,7 +126,8 @@ static void format_v6(const uint8_t bytes[16], char text[46])
 		bool follows_group = i > 0 && i != run + run_length;
 		if (run < 0)
 			follows_group = i > 0;
-		used += text_format(text + used, 46 - used, follows_group ? ":%x" : "%x", groups[i]);
+		used += text_format(
+				text + used, 46 - used, follows_group ? ":%x" : "%x", groups[i]);
 	}
 }
 

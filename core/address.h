@@ -28,7 +28,8 @@ bool address_parse(const char *text, struct address *ret);
 struct address address_from_v4(const void *four_bytes);
 struct address address_from_v6(const void *sixteen_bytes);
 
-/* As address_parse(), but 0.0.0.0 and :: stay what they are, for prefixes. *ret_is_mapped: written as
+/* As address_parse(), but 0.0.0.0 and :: stay what they are, for prefixes. *ret_is_mapped: written
+ * as
  * ::ffff:a.b.c.d, so that prefix lengths count from 96. */
 bool address_parse_prefix(const char *text, struct address *ret, bool *ret_is_mapped);
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/file.h"
+#include "core/span.h"
 #include "core/text.h"
 
 #define PREFIX "SHUNT_"
@@ -12,30 +13,8 @@
 static const char no_faults[] = "fault rules are not in this version of shunt";
 static const char expect_name[] = "a name of letters, digits, _ and -, at most 63 of them";
 
-/* A piece of a longer text. */
-struct span {
-	const char *text;
-	size_t length;
-};
-
-static bool span_is(struct span span, const char *word)
-{
-	return strlen(word) == span.length && memcmp(span.text, word, span.length) == 0;
-}
-
-static bool span_begins(struct span span, const char *word)
-{
-	size_t length = strlen(word);
-
-	return length <= span.length && memcmp(span.text, word, length) == 0;
-}
-
-static struct span span_from(struct span span, size_t offset)
-{
-	return (struct span){ span.text + offset, span.length - offset };
-}
-
-static void add_problem(struct config *config, const char *name, const char *where, const char *what)
+static void add_problem(
+		struct config *config, const char *name, const char *where, const char *what)
 {
 	if (config->problem_count < CONFIG_MAX_PROBLEMS) {
 		struct problem *problem = &config->problems[config->problem_count];
@@ -58,40 +37,6 @@ static void add_expected(struct config *config, const char *where, const char *e
 	add_problem(config, "", where, what);
 }
 
-static const struct rule *find_rule(const struct config *config, const char *name)
-{
-	for (size_t i = 0; i < config->rule_count; i++) {
-		if (strcmp(config->rules[i].name, name) == 0)
-			return &config->rules[i];
-	}
-	return NULL;
-}
-
-/* In small pieces: a rule on the stack would be a large frame. */
-static void swap_rules(struct rule *a, struct rule *b)
-{
-	char *x = (char *)a, *y = (char *)b, spare[64];
-
-	for (size_t done = 0; done < sizeof(*a); done += sizeof(spare)) {
-		size_t left = sizeof(*a) - done;
-		size_t size = left < sizeof(spare) ? left : sizeof(spare);
-
-		memcpy(spare, x + done, size);
-		memcpy(x + done, y + done, size);
-		memcpy(y + done, spare, size);
-	}
-}
-
-/* The rule behind the last one becomes one of them, where it belongs. */
-static void take_rule(struct config *config)
-{
-	size_t at = config->rule_count++;
-
-	config->wants_names |= target_wants_names(&config->rules[at].target);
-	for (; at > 0 && rule_compare(&config->rules[at], &config->rules[at - 1]) < 0; at--)
-		swap_rules(&config->rules[at], &config->rules[at - 1]);
-}
-
 static void add_rule(struct config *config, const char *where, struct span name_span,
 		struct span text, bool is_from_file)
 {
@@ -102,7 +47,7 @@ static void add_rule(struct config *config, const char *where, struct span name_
 		return;
 	}
 	text_copy(name, name_span.length + 1, name_span.text);
-	const struct rule *other = find_rule(config, name);
+	const struct rule *other = rule_find(config->rules, config->rule_count, name);
 	if (other) {
 		if (other->is_from_file == is_from_file)
 			add_problem(config, "", where, "a rule of this name is there already");
@@ -118,59 +63,23 @@ static void add_rule(struct config *config, const char *where, struct span name_
 		return;
 	}
 	rule->is_from_file = is_from_file;
-	take_rule(config);
-}
-
-/* Lines of a file. */
-
-static bool is_blank(char c)
-{
-	return c == ' ' || c == '\t' || c == '\r';
-}
-
-static struct span trim(struct span span)
-{
-	for (; span.length && is_blank(*span.text); span.length--)
-		span.text++;
-	while (span.length && is_blank(span.text[span.length - 1]))
-		span.length--;
-	return span;
-}
-
-static struct span without_comment(struct span line)
-{
-	for (size_t i = 0; i < line.length; i++) {
-		if (line.text[i] == '#' && (i == 0 || is_blank(line.text[i - 1])))
-			return (struct span){ line.text, i };
-	}
-	return line;
-}
-
-/* Takes the text up to a blank or `=` off the front, and blanks around it. */
-static struct span take_word(struct span *span)
-{
-	struct span word = { span->text, 0 };
-
-	while (word.length < span->length && !is_blank(word.text[word.length]) &&
-			word.text[word.length] != '=')
-		word.length++;
-	*span = trim(span_from(*span, word.length));
-	return word;
+	config->wants_names |= target_wants_names(&rule->target);
+	rule_place(config->rules, config->rule_count++);
 }
 
 static void load_line(struct config *config, const char *where, struct span line)
 {
-	struct span rest = trim(without_comment(line));
+	struct span rest = span_trim(span_without_comment(line));
 	struct span whole = rest;
 
 	if (rest.length == 0)
 		return;
-	struct span kind = take_word(&rest);
+	struct span kind = span_take_word(&rest);
 	if (span_is(kind, "fault")) {
 		add_problem(config, "", where, no_faults);
 		return;
 	}
-	struct span name = take_word(&rest);
+	struct span name = span_take_word(&rest);
 	if (!span_is(kind, "break") || name.length == 0 || rest.length == 0 || *rest.text != '=') {
 		add_expected(config, where, "break NAME = rule", whole, NULL);
 		return;
@@ -195,12 +104,8 @@ void config_load_text(struct config *config, const char *where, const char *text
 	char place[WHERE_SIZE];
 
 	for (unsigned int number = 1; rest.length > 0; number++) {
-		const char *end = memchr(rest.text, '\n', rest.length);
-		struct span line = { rest.text, end ? (size_t)(end - rest.text) : rest.length };
-
 		format_where(place, where, number);
-		load_line(config, place, line);
-		rest = span_from(rest, line.length + (end != NULL));
+		load_line(config, place, span_take(&rest, '\n'));
 	}
 }
 
@@ -211,7 +116,7 @@ static void load_file(struct config *config, const char *path)
 
 	if (path[0] != '/') {
 		add_expected(config, PREFIX "CONF", "an absolute path",
-				(struct span){ path, strlen(path) }, NULL);
+				span_of(path), NULL);
 		return;
 	}
 	const char *error = file_read(path, config->file, sizeof(config->file), &length);
@@ -252,7 +157,8 @@ static const char *read_mode(struct config *config, const char *value)
 static const char *read_state(struct config *config, const char *value)
 {
 	config->state_private = strcmp(value, "private") == 0;
-	if (config->state_private || copy_path(config->state_path, sizeof(config->state_path), value))
+	if (config->state_private ||
+			copy_path(config->state_path, sizeof(config->state_path), value))
 		return NULL;
 	return "private, or an absolute path of at most 255 characters";
 }
@@ -340,26 +246,6 @@ static const char *find_variable(char *const environ[], const char *name)
 	return NULL;
 }
 
-/* Is one of the comma-separated globs this program's? */
-static bool names_program(const char *list, const char *program)
-{
-	char glob[256];
-
-	for (;;) {
-		size_t length = strcspn(list, ",");
-		struct span span = trim((struct span){ list, length });
-
-		if (span.length > 0 && span.length < sizeof(glob)) {
-			text_copy(glob, span.length + 1, span.text);
-			if (text_glob(glob, program))
-				return true;
-		}
-		if (list[length] == '\0')
-			return false;
-		list += length + 1;
-	}
-}
-
 static bool is_kept_out(char *const environ[], const char *program)
 {
 	const char *only = find_variable(environ, PREFIX "PROC");
@@ -367,8 +253,8 @@ static bool is_kept_out(char *const environ[], const char *program)
 
 	if (!program)
 		return false;
-	return (only && !names_program(only, program)) ||
-			(skipped && names_program(skipped, program));
+	return (only && !text_glob_any(only, program)) ||
+			(skipped && text_glob_any(skipped, program));
 }
 
 /* The kill switch works however it is spelled; only 0 leaves us on. */
@@ -379,7 +265,7 @@ static bool is_switched_off(struct config *config, char *const environ[])
 	if (!value || strcmp(value, "0") == 0)
 		return false;
 	if (strcmp(value, "1") != 0)
-		add_expected(config, PREFIX "OFF", "0 or 1", (struct span){ value, strlen(value) },
+		add_expected(config, PREFIX "OFF", "0 or 1", span_of(value),
 				NULL);
 	return true;
 }
@@ -428,7 +314,7 @@ static void load_switch(struct config *config, const struct variable *variable, 
 		return;
 	while (variable->words && variable->words[count])
 		count++;
-	add_expected(config, variable->name, expected, (struct span){ value, strlen(value) },
+	add_expected(config, variable->name, expected, span_of(value),
 			text_nearest(value, variable->words, count));
 }
 
@@ -451,7 +337,7 @@ static void load_variable(struct config *config, struct span name, const char *v
 
 	format_variable(where, name);
 	if (span_is(name, PREFIX "BREAK"))
-		add_rule(config, where, (struct span){ "default", 7 }, text, false);
+		add_rule(config, where, span_of("default"), text, false);
 	else if (span_begins(name, PREFIX "BREAK_"))
 		add_rule(config, where, span_from(name, sizeof(PREFIX "BREAK_") - 1), text, false);
 	else if (span_is(name, PREFIX "FAULT") || span_begins(name, PREFIX "FAULT_"))
@@ -490,7 +376,7 @@ void config_load(struct config *config, char *const environ[], const char *progr
 		const char *equals = strchr(*environ, '=');
 
 		if (equals && strncmp(*environ, PREFIX, sizeof(PREFIX) - 1) == 0)
-			load_variable(config, (struct span){ *environ, (size_t)(equals - *environ) },
+			load_variable(config, (struct span){*environ, (size_t)(equals - *environ)},
 					equals + 1, &seen);
 	}
 	if (path)

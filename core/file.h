@@ -7,8 +7,8 @@
 
 /*
  * Up to `size` - 1 bytes of a regular file into `ret`, not terminated; NULL and *ret_length set, or
- * what is wrong ("no such file"). Static. Never blocks on a pipe. The descriptor is never 0 to 2 and
- * is closed again. Keeps errno.
+ * what is wrong ("no such file"). Static. Never blocks on a pipe. The descriptor is never 0 to 2
+ * and is closed again. Keeps errno.
  */
 const char *file_read(const char *path, char *ret, size_t size, size_t *ret_length);
 

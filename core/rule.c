@@ -128,7 +128,8 @@ static uint64_t rule_hash(const struct rule *rule)
 
 bool rule_name_is_good(const char *name, size_t length)
 {
-	static const char good[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-";
+	static const char good[] =
+			"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-";
 
 	if (length < 1 || length >= RULE_NAME_SIZE)
 		return false;
@@ -167,4 +168,34 @@ int rule_compare(const struct rule *a, const struct rule *b)
 		return a->target.is_excluded ? -1 : 1;
 	int order = target_compare(&a->target, &b->target);
 	return order ? order : strcmp(a->name, b->name);
+}
+
+const struct rule *rule_find(const struct rule rules[], size_t count, const char *name)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (strcmp(rules[i].name, name) == 0)
+			return &rules[i];
+	}
+	return NULL;
+}
+
+/* In small pieces: a rule on the stack would be a large frame. */
+static void swap(struct rule *a, struct rule *b)
+{
+	char *x = (char *)a, *y = (char *)b, spare[64];
+
+	for (size_t done = 0; done < sizeof(*a); done += sizeof(spare)) {
+		size_t left = sizeof(*a) - done;
+		size_t size = left < sizeof(spare) ? left : sizeof(spare);
+
+		memcpy(spare, x + done, size);
+		memcpy(x + done, y + done, size);
+		memcpy(y + done, spare, size);
+	}
+}
+
+void rule_place(struct rule rules[], size_t last)
+{
+	for (; last > 0 && rule_compare(&rules[last], &rules[last - 1]) < 0; last--)
+		swap(&rules[last], &rules[last - 1]);
 }

@@ -110,7 +110,8 @@ static const char *read_prefix(const struct pieces *pieces, struct address *ret,
 
 	if (!address_parse_prefix(pieces->host, &address, &is_mapped))
 		return "an address before the prefix length, such as 10.0.0.0/8";
-	if (text_count(pieces->bits, &bits) || bits > (address.family == 4 && !is_mapped ? 32 : 128))
+	if (text_count(pieces->bits, &bits) ||
+			bits > (address.family == 4 && !is_mapped ? 32 : 128))
 		return address.family == 4 ? "a prefix length from 0 to 32" :
 					     "a prefix length from 0 to 128";
 	if (is_mapped) {
@@ -280,7 +281,8 @@ bool target_matches(const struct target *target, const struct endpoint *endpoint
 {
 	bool has_address = !endpoint->is_lookup && endpoint->address && endpoint->address->family;
 
-	if (has_address && (endpoint->port < target->port_low || endpoint->port > target->port_high))
+	if (has_address &&
+			(endpoint->port < target->port_low || endpoint->port > target->port_high))
 		return false;
 	if (target->kind == TARGET_ANY)
 		return true;
@@ -289,7 +291,8 @@ bool target_matches(const struct target *target, const struct endpoint *endpoint
 	if (!has_address)
 		return false;
 	if (target->kind == TARGET_RANGE)
-		return address_shares_prefix(endpoint->address, &target->address, target->prefix_bits);
+		return address_shares_prefix(
+				endpoint->address, &target->address, target->prefix_bits);
 	return address_equals(endpoint->address, &target->address);
 }
 
@@ -316,5 +319,6 @@ int target_compare(const struct target *a, const struct target *b)
 		return a->is_address ? 1 : -1;
 	int order = a->is_address && a->kind == TARGET_EXACT ?
 			0 : compare_numbers(target_length(b), target_length(a));
-	return order ? order : compare_numbers(a->port_high - a->port_low, b->port_high - b->port_low);
+	return order ? order
+		     : compare_numbers(a->port_high - a->port_low, b->port_high - b->port_low);
 }

@@ -52,8 +52,8 @@ struct endpoint {
 	bool is_lookup;
 };
 
-/* The spelling that was probably meant by a text that target_parse() refused (10.1.2.3/8: 10.0.0.0/8),
- * at least 64 bytes. False where none is known. */
+/* The spelling that was probably meant by a text that target_parse() refused
+ * (10.1.2.3/8: 10.0.0.0/8), at least 64 bytes. False where none is known. */
 bool target_suggest(const char *text, char *ret, size_t size);
 
 /* A rule by name needs the name, a rule by address needs the address; `any` needs neither. The port
@@ -64,7 +64,8 @@ bool target_matches(const struct target *target, const struct endpoint *endpoint
 bool target_wants_names(const struct target *target);
 
 /* Order of rules: < 0 if `a` is more specific. Exact, suffix, glob, range, any; then the longer (an
- * exact name before an exact address), then the narrower port range. 0 where they are equal in rank. */
+ * exact name before an exact address), then the narrower port range. 0 where they are equal in
+ * rank. */
 int target_compare(const struct target *a, const struct target *b);
 
 #endif

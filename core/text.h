@@ -12,7 +12,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* "250ms", "5s", "1.5h": a number and one of ns us ms s m h. Nanoseconds; fractions of one are cut. */
+#include "core/format.h"
+
+/* "250ms", "5s", "1.5h": a number and one of ns us ms s m h. Nanoseconds; fractions of one are cut.
+ */
 const char *text_duration(const char *text, uint64_t *ret_ns);
 
 /* "50%", "0.5%", "1/20": parts per million, 0..1000000. Rounded down, so that one in three reaches
@@ -34,32 +37,19 @@ const char *text_ports(const char *text, uint16_t *ret_low, uint16_t *ret_high);
 /* The index of the word in a list that ends with NULL, or -1. */
 int text_word_index(const char *const words[], const char *word);
 
-/* The nearest of `count` words for a misspelt one (case, a letter too many, two letters swapped), or
- * NULL where none is near. */
+/* The nearest of `count` words for a misspelt one (case, a letter too many, two letters swapped),
+ * or NULL where none is near. */
 const char *text_nearest(const char *word, const char *const words[], size_t count);
-
-/* snprintf for hooks and constructors: only %s %d %u %lu %llu %x %c %%, never the locale, always
- * terminated. Returns the length written (not what would have been). */
-size_t text_format(char *ret, size_t size, const char *format, ...)
-		__attribute__((format(printf, 3, 4)));
-
-/* The same for a function that has `...` of its own. `values` is left as it was. */
-size_t text_format_list(char *ret, size_t size, const char *format, va_list values)
-		__attribute__((format(printf, 3, 0)));
-
-/* Copies what fits, always terminated; returns the length copied. */
-size_t text_copy(char *ret, size_t size, const char *text);
-
-/* What a message shows of something that a user wrote: printable ASCII only (the rest as \xNN),
- * shortened with "..." to fit. Always terminated; `size` at least 8. Returns ret. */
-#define TEXT_QUOTE_SIZE 64
-char *text_quote(char *ret, size_t size, const char *text, size_t length);
 
 /* Does the glob (*, ?) match the whole text? No recursion; time at most the product of the two
  * lengths, whatever the pattern. */
 bool text_glob(const char *glob, const char *text);
 
-/* FNV-1a style 64-bit hash, continued from `seed` (0 to begin). Stable: it is part of the segment. */
+/* Does one of the comma-separated globs, of at most 255 characters each? */
+bool text_glob_any(const char *globs, const char *text);
+
+/* FNV-1a style 64-bit hash, continued from `seed` (0 to begin). Stable: it is part of the segment.
+ */
 uint64_t text_hash(uint64_t seed, const void *bytes, size_t size);
 
 #endif

@@ -26,7 +26,8 @@ TestSuite(config, .init = spoil_config);
 
 static void expect_problem(const char *text)
 {
-	cr_expect_eq(config.problem_count, 1, "%zu problems, expected: %s", config.problem_count, text);
+	cr_expect_eq(config.problem_count, 1, "%zu problems, expected: %s", config.problem_count,
+			text);
 	cr_expect_str_eq(config.problems[0].text, text, "%s", config.problems[0].text);
 }
 
@@ -47,7 +48,8 @@ Test(config, no_variable_is_no_rule_and_no_problem)
 
 Test(config, one_variable_is_one_named_rule)
 {
-	LOAD("SHUNT_BREAK_PAY=pay.internal:443 volume=3", "SHUNT_BREAK=any", "SHUNT_BREAK_a-b_1=10.0.0.0/8");
+	LOAD("SHUNT_BREAK_PAY=pay.internal:443 volume=3", "SHUNT_BREAK=any",
+			"SHUNT_BREAK_a-b_1=10.0.0.0/8");
 	cr_assert_eq(config.problem_count, 0, "%s", config.problems[0].text);
 	cr_assert_eq(config.rule_count, 3);
 	cr_expect_str_eq(config.rules[0].name, "PAY");
@@ -72,7 +74,8 @@ Test(config, a_bad_rule_is_left_out_and_named)
 	LOAD("SHUNT_BREAK_PAY=pay.internal sleep=5", "SHUNT_BREAK_DB=db");
 	cr_assert_eq(config.rule_count, 1);
 	cr_expect_str_eq(config.rules[0].name, "DB");
-	expect_problem("SHUNT_BREAK_PAY: sleep: expected a duration such as 250ms, 5s or 1m, got '5'");
+	expect_problem("SHUNT_BREAK_PAY: sleep: expected a duration such as 250ms, 5s or 1m, got "
+		       "'5'");
 	cr_expect_str_eq(config.problems[0].name, "PAY");
 }
 
@@ -80,41 +83,53 @@ static const struct {
 	const char *variable;
 	const char *problem;
 } problems[] = {
-	{ "SHUNT_BREAK=", "SHUNT_BREAK: expected a target such as pay.internal:443, got nothing" },
-	{ "SHUNT_BREAK_X=pay timeout=1s", "SHUNT_BREAK_X: timeout: not in this version of shunt" },
-	{ "SHUNT_BREAK_=pay",
-		"SHUNT_BREAK_: expected a name of letters, digits, _ and -, at most 63 of them, got ''" },
-	{ "SHUNT_BREAK_a.b=pay",
-		"SHUNT_BREAK_a.b: expected a name of letters, digits, _ and -, at most 63 of them, got 'a.b'" },
-	{ "SHUNT_BREAK_\xff=pay", "SHUNT_BREAK_\\xff: expected a name of letters, digits, _ and -, at most "
-				  "63 of them, got '\\xff'" },
-	{ "SHUNT_FAULT=redis,refuse", "SHUNT_FAULT: fault rules are not in this version of shunt" },
-	{ "SHUNT_FAULT_REDIS=redis,refuse",
-		"SHUNT_FAULT_REDIS: fault rules are not in this version of shunt" },
-	{ "SHUNT_MOD=observe", "SHUNT_MOD: no such variable, did you mean SHUNT_MODE?" },
-	{ "SHUNT_BREAKS=pay", "SHUNT_BREAKS: no such variable, did you mean SHUNT_BREAK?" },
-	{ "SHUNT_BRAEK_PAYMENTS_OF_THE_SHOP=pay",
-		"SHUNT_BRAEK_PAYMENTS_OF_THE_SHOP: no such variable, did you mean SHUNT_BREAK?" },
-	{ "SHUNT_ELEPHANTS=1", "SHUNT_ELEPHANTS: no such variable" },
-	{ "SHUNT_=1", "SHUNT_: no such variable" },
-	{ "SHUNT_MODE=observ", "SHUNT_MODE: expected enforce or observe, got 'observ', did you mean observe?" },
-	{ "SHUNT_STATE=shm/x",
-		"SHUNT_STATE: expected private, or an absolute path of at most 255 characters, got 'shm/x'" },
-	{ "SHUNT_STATE=privat", "SHUNT_STATE: expected private, or an absolute path of at most 255 "
-				"characters, got 'privat', did you mean private?" },
-	{ "SHUNT_LOG=stdout", "SHUNT_LOG: expected off, stderr, syslog, or an absolute path of at most 255 "
-			      "characters, got 'stdout'" },
-	{ "SHUNT_LOG=stder", "SHUNT_LOG: expected off, stderr, syslog, or an absolute path of at most 255 "
-			     "characters, got 'stder', did you mean stderr?" },
-	{ "SHUNT_SEED=-1", "SHUNT_SEED: expected a whole number, got '-1'" },
-	{ "SHUNT_SEED=99999999999999999999", "SHUNT_SEED: expected a smaller number, got "
-					     "'99999999999999999999'" },
-	{ "SHUNT_TIMER=yes", "SHUNT_TIMER: expected auto, on or off, got 'yes'" },
-	{ "SHUNT_BACKTRACE=yes", "SHUNT_BACKTRACE: expected 0 or 1, got 'yes'" },
-	{ "SHUNT_EXPIRE=60", "SHUNT_EXPIRE: expected a duration such as 250ms, 5s or 1m, got '60'" },
-	{ "SHUNT_CONF=shunt.conf", "SHUNT_CONF: expected an absolute path, got 'shunt.conf'" },
-	{ "SHUNT_CONF=/nonexistent/shunt.conf", "SHUNT_CONF: /nonexistent/shunt.conf: no such file" },
-	{ "SHUNT_CONF=/tmp", "SHUNT_CONF: /tmp: not a regular file" },
+		{"SHUNT_BREAK=", "SHUNT_BREAK: expected a target such as pay.internal:443, got "
+				 "nothing"},
+		{"SHUNT_BREAK_X=pay timeout=1s",
+				"SHUNT_BREAK_X: timeout: not in this version of shunt"},
+		{"SHUNT_BREAK_=pay", "SHUNT_BREAK_: expected a name of letters, digits, _ and -, "
+				     "at most 63 of them, got ''"},
+		{"SHUNT_BREAK_a.b=pay", "SHUNT_BREAK_a.b: expected a name of letters, digits, _ "
+					"and -, at most 63 of them, got 'a.b'"},
+		{"SHUNT_BREAK_\xff=pay", "SHUNT_BREAK_\\xff: expected a name of letters, digits, _ "
+					 "and -, at most "
+					 "63 of them, got '\\xff'"},
+		{"SHUNT_FAULT=redis,refuse",
+				"SHUNT_FAULT: fault rules are not in this version of shunt"},
+		{"SHUNT_FAULT_REDIS=redis,refuse",
+				"SHUNT_FAULT_REDIS: fault rules are not in this version of shunt"},
+		{"SHUNT_MOD=observe", "SHUNT_MOD: no such variable, did you mean SHUNT_MODE?"},
+		{"SHUNT_BREAKS=pay", "SHUNT_BREAKS: no such variable, did you mean SHUNT_BREAK?"},
+		{"SHUNT_BRAEK_PAYMENTS_OF_THE_SHOP=pay",
+				"SHUNT_BRAEK_PAYMENTS_OF_THE_SHOP: no such variable, did you mean "
+				"SHUNT_BREAK?"},
+		{"SHUNT_ELEPHANTS=1", "SHUNT_ELEPHANTS: no such variable"},
+		{"SHUNT_=1", "SHUNT_: no such variable"},
+		{"SHUNT_MODE=observ", "SHUNT_MODE: expected enforce or observe, got 'observ', did "
+				      "you mean observe?"},
+		{"SHUNT_STATE=shm/x", "SHUNT_STATE: expected private, or an absolute path of at "
+				      "most 255 characters, got 'shm/x'"},
+		{"SHUNT_STATE=privat",
+				"SHUNT_STATE: expected private, or an absolute path of at most 255 "
+				"characters, got 'privat', did you mean private?"},
+		{"SHUNT_LOG=stdout", "SHUNT_LOG: expected off, stderr, syslog, or an absolute path "
+				     "of at most 255 "
+				     "characters, got 'stdout'"},
+		{"SHUNT_LOG=stder", "SHUNT_LOG: expected off, stderr, syslog, or an absolute path "
+				    "of at most 255 "
+				    "characters, got 'stder', did you mean stderr?"},
+		{"SHUNT_SEED=-1", "SHUNT_SEED: expected a whole number, got '-1'"},
+		{"SHUNT_SEED=99999999999999999999", "SHUNT_SEED: expected a smaller number, got "
+						    "'99999999999999999999'"},
+		{"SHUNT_TIMER=yes", "SHUNT_TIMER: expected auto, on or off, got 'yes'"},
+		{"SHUNT_BACKTRACE=yes", "SHUNT_BACKTRACE: expected 0 or 1, got 'yes'"},
+		{"SHUNT_EXPIRE=60", "SHUNT_EXPIRE: expected a duration such as 250ms, 5s or 1m, "
+				    "got '60'"},
+		{"SHUNT_CONF=shunt.conf",
+				"SHUNT_CONF: expected an absolute path, got 'shunt.conf'"},
+		{"SHUNT_CONF=/nonexistent/shunt.conf",
+				"SHUNT_CONF: /nonexistent/shunt.conf: no such file"},
+		{"SHUNT_CONF=/tmp", "SHUNT_CONF: /tmp: not a regular file"},
 };
 
 Test(config, what_is_wrong_is_said)
@@ -138,8 +153,8 @@ Test(config, a_mode_that_cannot_be_read_spares_the_program)
 
 Test(config, switches_are_read)
 {
-	LOAD("SHUNT_STATE=private", "SHUNT_LOG=/var/log/shunt.log", "SHUNT_SEED=42", "SHUNT_TIMER=off",
-			"SHUNT_BACKTRACE=1", "SHUNT_EXPIRE=10m");
+	LOAD("SHUNT_STATE=private", "SHUNT_LOG=/var/log/shunt.log", "SHUNT_SEED=42",
+			"SHUNT_TIMER=off", "SHUNT_BACKTRACE=1", "SHUNT_EXPIRE=10m");
 	cr_assert_eq(config.problem_count, 0, "%s", config.problems[0].text);
 	cr_expect(config.state_private && config.backtrace && config.has_seed);
 	cr_expect_eq(config.log, LOG_FILE);
@@ -158,8 +173,9 @@ Test(config, switches_are_read)
 
 Test(config, an_empty_switch_is_not_set)
 {
-	LOAD("SHUNT_MODE=", "SHUNT_STATE=", "SHUNT_LOG=", "SHUNT_SEED=", "SHUNT_TIMER=", "SHUNT_BACKTRACE=",
-			"SHUNT_EXPIRE=", "SHUNT_OFF=", "SHUNT_PROC=", "SHUNT_SKIP=", "SHUNT_CONF=");
+	LOAD("SHUNT_MODE=", "SHUNT_STATE=", "SHUNT_LOG=", "SHUNT_SEED=", "SHUNT_TIMER=",
+			"SHUNT_BACKTRACE=", "SHUNT_EXPIRE=", "SHUNT_OFF=", "SHUNT_PROC=",
+			"SHUNT_SKIP=", "SHUNT_CONF=");
 	cr_expect_eq(config.problem_count, 0, "%s", config.problems[0].text);
 	cr_expect(!config.is_off && !config.observe);
 }
@@ -229,16 +245,17 @@ Test(config, programs_are_kept_out_by_name)
 
 Test(config, rules_stand_in_the_order_they_are_asked_in)
 {
-	static const char *const names[] = { "EXCLUSION", "EXACT", "ADDRESS", "LONG", "SHORT", "GLOB", "NARROW",
-		"WIDE", "A", "B" };
+	static const char *const names[] = {"EXCLUSION", "EXACT", "ADDRESS", "LONG", "SHORT",
+			"GLOB", "NARROW", "WIDE", "A", "B"};
 
-	LOAD("SHUNT_BREAK_WIDE=10.0.0.0/8", "SHUNT_BREAK_B=any", "SHUNT_BREAK_GLOB=p*", "SHUNT_BREAK_A=any",
-			"SHUNT_BREAK_SHORT=.com", "SHUNT_BREAK_EXACT=pay", "SHUNT_BREAK_EXCLUSION=^10.9.0.0/16",
-			"SHUNT_BREAK_LONG=.example.com", "SHUNT_BREAK_ADDRESS=10.0.0.1",
-			"SHUNT_BREAK_NARROW=10.1.0.0/16");
+	LOAD("SHUNT_BREAK_WIDE=10.0.0.0/8", "SHUNT_BREAK_B=any", "SHUNT_BREAK_GLOB=p*",
+			"SHUNT_BREAK_A=any", "SHUNT_BREAK_SHORT=.com", "SHUNT_BREAK_EXACT=pay",
+			"SHUNT_BREAK_EXCLUSION=^10.9.0.0/16", "SHUNT_BREAK_LONG=.example.com",
+			"SHUNT_BREAK_ADDRESS=10.0.0.1", "SHUNT_BREAK_NARROW=10.1.0.0/16");
 	cr_assert_eq(config.rule_count, COUNT(names));
 	for (size_t i = 0; i < COUNT(names); i++)
-		cr_expect_str_eq(config.rules[i].name, names[i], "%zu: %s", i, config.rules[i].name);
+		cr_expect_str_eq(
+				config.rules[i].name, names[i], "%zu: %s", i, config.rules[i].name);
 }
 
 static const char *matched(const char *host, const char *address_text, uint16_t port)
@@ -256,8 +273,9 @@ static const char *matched(const char *host, const char *address_text, uint16_t 
 
 Test(config, the_most_specific_rule_applies)
 {
-	LOAD("SHUNT_BREAK_PAY=pay.internal:443", "SHUNT_BREAK_INTERNAL=.internal", "SHUNT_BREAK_NET=10.0.0.0/8",
-			"SHUNT_BREAK_NEAR=10.1.0.0/16:80", "SHUNT_BREAK_ALL=any:80-90");
+	LOAD("SHUNT_BREAK_PAY=pay.internal:443", "SHUNT_BREAK_INTERNAL=.internal",
+			"SHUNT_BREAK_NET=10.0.0.0/8", "SHUNT_BREAK_NEAR=10.1.0.0/16:80",
+			"SHUNT_BREAK_ALL=any:80-90");
 	cr_expect_str_eq(matched("pay.internal", "10.1.0.1", 443), "PAY");
 	cr_expect_str_eq(matched("pay.internal", "10.1.0.1", 80), "INTERNAL");
 	cr_expect_str_eq(matched("other", "10.1.0.1", 80), "NEAR");
@@ -286,13 +304,15 @@ static char *many[201];
 Test(config, there_are_at_most_128_rules)
 {
 	for (int i = 0; i < 200; i++) {
-		snprintf(variables[i], sizeof(variables[i]), "SHUNT_BREAK_R%03d=host%03d", i, 199 - i);
+		snprintf(variables[i], sizeof(variables[i]), "SHUNT_BREAK_R%03d=host%03d", i,
+				199 - i);
 		many[i] = variables[i];
 	}
 	config_load(&config, many, "curl");
 	cr_expect_eq(config.rule_count, CONFIG_MAX_RULES);
 	cr_expect_eq(config.problem_count, 200 - CONFIG_MAX_RULES);
-	cr_expect_str_eq(config.problems[0].text, "SHUNT_BREAK_R128: left out, there are 128 rules already");
+	cr_expect_str_eq(config.problems[0].text,
+			"SHUNT_BREAK_R128: left out, there are 128 rules already");
 	cr_expect_str_eq(config.problems[0].name, "R128");
 	/* Equally specific: in the order of their names, which is not that of their hosts. */
 	for (size_t i = 0; i < CONFIG_MAX_RULES; i++) {
@@ -341,7 +361,8 @@ Test(config, every_message_is_printable_and_terminated, .timeout = 60)
 	memcpy(huge, "SHUNT_BREAK_X=pay ", 18);
 	LOAD(huge);
 	expect_problem("SHUNT_BREAK_X: expected setting=value, got "
-		       "'\\xfe\\xfe\\xfe\\xfe\\xfe\\xfe\\xfe\\xfe\\xfe\\xfe\\xfe\\xfe\\xfe\\xfe\\xfe...'");
+		       "'\\xfe\\xfe\\xfe\\xfe\\xfe\\xfe\\xfe\\xfe\\xfe\\xfe\\xfe\\xfe\\xfe\\xfe\\xf"
+		       "e...'");
 	memcpy(huge, "SHUNT_\xfe\xfe\xfe\xfe\xfe\xfe\xfe\xfe\xfe\xfe\xfe\xfe", 18);
 	huge[60000] = '=';
 	LOAD(huge);
@@ -374,30 +395,36 @@ static const struct {
 	const char *line;
 	const char *problem;
 } lines[] = {
-	{ "break PAY pay", "FILE:3: expected break NAME = rule, got 'break PAY pay'" },
-	{ "break = pay", "FILE:3: expected break NAME = rule, got 'break = pay'" },
-	{ "break", "FILE:3: expected break NAME = rule, got 'break'" },
-	{ "break PAY", "FILE:3: expected break NAME = rule, got 'break PAY'" },
-	{ "brake PAY = pay", "FILE:3: expected break NAME = rule, got 'brake PAY = pay'" },
-	{ "= pay", "FILE:3: expected break NAME = rule, got '= pay'" },
-	{ "SHUNT_BREAK_PAY=pay", "FILE:3: expected break NAME = rule, got 'SHUNT_BREAK_PAY=pay'" },
-	{ "\xef\xbb\xbf" "break", "FILE:3: expected break NAME = rule, got '\\xef\\xbb\\xbfbreak'" },
-	{ "break P.Y = pay", "FILE:3: expected a name of letters, digits, _ and -, at most 63 of them, "
-			     "got 'P.Y'" },
-	{ "break PAY =", "FILE:3: expected a target such as pay.internal:443, got nothing" },
-	{ "break PAY = # x", "FILE:3: expected a target such as pay.internal:443, got nothing" },
-	{ "break PAY = pay sleep=5",
-		"FILE:3: sleep: expected a duration such as 250ms, 5s or 1m, got '5'" },
-	{ "fault REDIS = redis,refuse", "FILE:3: fault rules are not in this version of shunt" },
-	{ "break FIRST = other", "FILE:3: a rule of this name is there already" },
+		{"break PAY pay", "FILE:3: expected break NAME = rule, got 'break PAY pay'"},
+		{"break = pay", "FILE:3: expected break NAME = rule, got 'break = pay'"},
+		{"break", "FILE:3: expected break NAME = rule, got 'break'"},
+		{"break PAY", "FILE:3: expected break NAME = rule, got 'break PAY'"},
+		{"brake PAY = pay", "FILE:3: expected break NAME = rule, got 'brake PAY = pay'"},
+		{"= pay", "FILE:3: expected break NAME = rule, got '= pay'"},
+		{"SHUNT_BREAK_PAY=pay",
+				"FILE:3: expected break NAME = rule, got 'SHUNT_BREAK_PAY=pay'"},
+		{"\xef\xbb\xbf"
+		 "break",
+				"FILE:3: expected break NAME = rule, got '\\xef\\xbb\\xbfbreak'"},
+		{"break P.Y = pay", "FILE:3: expected a name of letters, digits, _ and -, at most "
+				    "63 of them, "
+				    "got 'P.Y'"},
+		{"break PAY =", "FILE:3: expected a target such as pay.internal:443, got nothing"},
+		{"break PAY = # x",
+				"FILE:3: expected a target such as pay.internal:443, got nothing"},
+		{"break PAY = pay sleep=5", "FILE:3: sleep: expected a duration such as 250ms, 5s "
+					    "or 1m, got '5'"},
+		{"fault REDIS = redis,refuse",
+				"FILE:3: fault rules are not in this version of shunt"},
+		{"break FIRST = other", "FILE:3: a rule of this name is there already"},
 };
 
 Test(config, a_bad_line_is_left_out_and_numbered)
 {
 	for (size_t i = 0; i < COUNT(lines); i++) {
 		char text[256];
-		int length = snprintf(text, sizeof(text), "\nbreak FIRST = first\n%s\nbreak LAST = last\n",
-				lines[i].line);
+		int length = snprintf(text, sizeof(text),
+				"\nbreak FIRST = first\n%s\nbreak LAST = last\n", lines[i].line);
 
 		config_load(&config, NULL, NULL);
 		config_load_text(&config, "FILE", text, (size_t)length);
@@ -412,10 +439,12 @@ Test(config, nul_bytes_in_a_file_are_no_ends)
 {
 	config_load(&config, NULL, NULL);
 	LOAD_TEXT("break PAY = pay\0 sleep=5s\n");
-	expect_problem("FILE:1: expected text without a NUL byte, at most 511 bytes of it, got 'pay\\x00'");
+	expect_problem("FILE:1: expected text without a NUL byte, at most 511 bytes of it, got "
+		       "'pay\\x00'");
 	config_load(&config, NULL, NULL);
 	LOAD_TEXT("break P\0Y = pay\n");
-	expect_problem("FILE:1: expected a name of letters, digits, _ and -, at most 63 of them, got 'P\\x00Y'");
+	expect_problem("FILE:1: expected a name of letters, digits, _ and -, at most 63 of them, "
+		       "got 'P\\x00Y'");
 }
 
 Test(config, a_long_path_is_named_by_its_end)
@@ -453,7 +482,8 @@ Test(config, the_environment_beats_the_file)
 	LOAD(conf_variable, "SHUNT_BREAK_PAY=environment volume=3");
 	cr_expect_eq(errno, EXDEV);
 	unlink(path);
-	snprintf(expected, sizeof(expected), "%s:3: expected break NAME = rule, got 'nonsense'", path);
+	snprintf(expected, sizeof(expected), "%s:3: expected break NAME = rule, got 'nonsense'",
+			path);
 	expect_problem(expected);
 	cr_assert_eq(config.rule_count, 2);
 	cr_expect_str_eq(config.rules[0].name, "PAY");

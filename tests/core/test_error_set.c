@@ -17,8 +17,8 @@ Test(error_set, names_of_both_kinds_read_and_write)
 
 Test(error_set, what_ends_no_call_has_no_name_here)
 {
-	static const char *const none[] = { "", "EINPROGRESS", "EALREADY", "EINTR", "EAGAIN", "EWOULDBLOCK",
-		"econnreset", "ECONNRESET ", "104", "EOF", "ENOSUCH" };
+	static const char *const none[] = {"", "EINPROGRESS", "EALREADY", "EINTR", "EAGAIN",
+			"EWOULDBLOCK", "econnreset", "ECONNRESET ", "104", "EOF", "ENOSUCH"};
 
 	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
 		cr_expect_eq(error_from_name(none[i]), 0, "%s", none[i]);
@@ -40,9 +40,10 @@ Test(error_set, holds_what_was_added_and_nothing_else)
 	error_set_add(&set, EPIPE);
 	error_set_add(&set, EAI_OVERFLOW);
 	for (int error = -200; error < 300; error++) {
-		cr_expect_eq(error_set_has_errno(&set, error), error == ECONNRESET || error == EPIPE,
-				"errno %d", error);
-		cr_expect_eq(error_set_has_eai(&set, error), error == EAI_OVERFLOW, "EAI %d", error);
+		cr_expect_eq(error_set_has_errno(&set, error),
+				error == ECONNRESET || error == EPIPE, "errno %d", error);
+		cr_expect_eq(error_set_has_eai(&set, error), error == EAI_OVERFLOW, "EAI %d",
+				error);
 	}
 }
 

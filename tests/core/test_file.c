@@ -70,7 +70,8 @@ Test(file, what_cannot_be_read_is_said_and_errno_kept)
 	size_t length;
 
 	errno = EXDEV;
-	cr_expect_str_eq(file_read("/nonexistent/conf", text, sizeof(text), &length), "no such file");
+	cr_expect_str_eq(file_read("/nonexistent/conf", text, sizeof(text), &length),
+			"no such file");
 	cr_expect_str_eq(file_read("/tmp", text, sizeof(text), &length), "not a regular file");
 	cr_expect_str_eq(file_read("/dev/zero", text, sizeof(text), &length), "not a regular file");
 	cr_expect_eq(errno, EXDEV);

@@ -14,8 +14,8 @@ static struct rule parsed(const char *text)
 {
 	struct rule rule;
 
-	cr_assert(rule_parse("PAY", text, strlen(text), &rule, error, sizeof(error)), "%s: %s", text,
-			error);
+	cr_assert(rule_parse("PAY", text, strlen(text), &rule, error, sizeof(error)), "%s: %s",
+			text, error);
 	return rule;
 }
 
@@ -76,41 +76,47 @@ Test(rule, an_exclusion_is_a_target_alone)
 Test(rule, what_is_wrong_is_said)
 {
 	static const char *const cases[][2] = {
-		{ "", "expected a target such as pay.internal:443, got nothing" },
-		{ " ,\t\n", "expected a target such as pay.internal:443, got nothing" },
-		{ "volume=5",
-			"expected a target such as pay.internal:443 before the settings, got 'volume=5'" },
-		{ "pay:0", "expected a port from 1 to 65535, or a range such as 8000-8999, got 'pay:0'" },
-		{ "10.1.2.3/8 volume=5", "expected a prefix without bits beyond its length, got "
-					 "'10.1.2.3/8', did you mean 10.0.0.0/8?" },
-		{ "pay sleep=5", "sleep: expected a duration such as 250ms, 5s or 1m, got '5'" },
-		{ "pay slep=5s", "slep: no such setting, did you mean sleep?" },
-		{ "pay timeout=800ms", "timeout: not in this version of shunt" },
-		{ "pay other", "expected setting=value, got 'other'" },
-		{ "pay ^other", "expected setting=value, got '^other'" },
-		{ "pay volume 5", "expected setting=value, got 'volume'" },
-		{ "pay volume = 5", "expected setting=value, got 'volume'" },
-		{ "pay volume=5,EPIPE", "expected setting=value, got 'EPIPE'" },
-		{ "pay ignore=EPIPE ECONNRESET", "expected setting=value, got 'ECONNRESET'" },
-		{ "pay ignore=EPIPE,volume=5,ECONNRESET", "expected setting=value, got 'ECONNRESET'" },
-		{ "pay ignore=EPIPE,EPIP", "ignore: expected names of errors such as ECONNRESET or "
-					   "EAI_AGAIN, got 'EPIP', did you mean EPIPE?" },
-		{ "pay ignore=EPIPE fail=EPIPE", "fail: EPIPE is in ignore too" },
-		{ "pay ignore= volume=5",
-			"ignore: expected names of errors such as ECONNRESET or EAI_AGAIN, got ''" },
-		{ "pay sleep=5s sleep=6s", "sleep: given twice" },
-		{ "pay =5", ": no such setting" },
-		{ "pay sleep==5s", "sleep: expected a duration such as 250ms, 5s or 1m, got '=5s'" },
-		{ "^pay volume=5", "expected no settings behind ^target, got 'volume=5'" },
-		{ "pay \xc3\xa9=1", "\\xc3\\xa9: no such setting" },
+			{"", "expected a target such as pay.internal:443, got nothing"},
+			{" ,\t\n", "expected a target such as pay.internal:443, got nothing"},
+			{"volume=5", "expected a target such as pay.internal:443 before the "
+				     "settings, got 'volume=5'"},
+			{"pay:0", "expected a port from 1 to 65535, or a range such as 8000-8999, "
+				  "got 'pay:0'"},
+			{"10.1.2.3/8 volume=5",
+					"expected a prefix without bits beyond its length, got "
+					"'10.1.2.3/8', did you mean 10.0.0.0/8?"},
+			{"pay sleep=5", "sleep: expected a duration such as 250ms, 5s or 1m, got "
+					"'5'"},
+			{"pay slep=5s", "slep: no such setting, did you mean sleep?"},
+			{"pay timeout=800ms", "timeout: not in this version of shunt"},
+			{"pay other", "expected setting=value, got 'other'"},
+			{"pay ^other", "expected setting=value, got '^other'"},
+			{"pay volume 5", "expected setting=value, got 'volume'"},
+			{"pay volume = 5", "expected setting=value, got 'volume'"},
+			{"pay volume=5,EPIPE", "expected setting=value, got 'EPIPE'"},
+			{"pay ignore=EPIPE ECONNRESET", "expected setting=value, got 'ECONNRESET'"},
+			{"pay ignore=EPIPE,volume=5,ECONNRESET",
+					"expected setting=value, got 'ECONNRESET'"},
+			{"pay ignore=EPIPE,EPIP",
+					"ignore: expected names of errors such as ECONNRESET or "
+					"EAI_AGAIN, got 'EPIP', did you mean EPIPE?"},
+			{"pay ignore=EPIPE fail=EPIPE", "fail: EPIPE is in ignore too"},
+			{"pay ignore= volume=5", "ignore: expected names of errors such as "
+						 "ECONNRESET or EAI_AGAIN, got ''"},
+			{"pay sleep=5s sleep=6s", "sleep: given twice"},
+			{"pay =5", ": no such setting"},
+			{"pay sleep==5s", "sleep: expected a duration such as 250ms, 5s or 1m, got "
+					  "'=5s'"},
+			{"^pay volume=5", "expected no settings behind ^target, got 'volume=5'"},
+			{"pay \xc3\xa9=1", "\\xc3\\xa9: no such setting"},
 	};
 
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		const char *text = cases[i][0];
 		struct rule rule;
 
-		cr_assert_not(rule_parse("PAY", text, strlen(text), &rule, error, sizeof(error)), "%s",
-				text);
+		cr_assert_not(rule_parse("PAY", text, strlen(text), &rule, error, sizeof(error)),
+				"%s", text);
 		cr_expect_str_eq(error, cases[i][1], "%s: %s", text, error);
 	}
 }
@@ -145,8 +151,9 @@ static bool parse_large(size_t size, const char *unit)
 Test(rule, of_any_size_ends_in_a_short_message, .timeout = 60)
 {
 	cr_expect_not(parse_large(64 * 1024, "x"));
-	cr_expect_str_eq(error, "expected setting=value, got "
-				"'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...'");
+	cr_expect_str_eq(error,
+			"expected setting=value, got "
+			"'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...'");
 	cr_expect_not(parse_large(1024 * 1024, "volume=5 "));
 	cr_expect_str_eq(error, "volume: given twice");
 	cr_expect_not(parse_large(64 * 1024, "\xff"));
@@ -169,7 +176,8 @@ Test(rule, the_hash_covers_name_and_window_only)
 
 Test(rule, exclusions_come_first_then_the_specific_then_by_name)
 {
-	struct rule exclusion = parsed("^any"), exact = parsed("pay"), any = parsed("any"), same = exact;
+	struct rule exclusion = parsed("^any"), exact = parsed("pay"), any = parsed("any"),
+		    same = exact;
 
 	strcpy(same.name, "PAZ");
 	cr_expect(rule_compare(&exclusion, &exact) < 0);
@@ -182,7 +190,8 @@ Test(rule, exclusions_come_first_then_the_specific_then_by_name)
 
 Test(rule, names_are_letters_digits_and_two_signs)
 {
-	static const char longest[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
+	static const char longest[] =
+			"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
 
 	cr_expect(rule_name_is_good("PAY", 3));
 	cr_expect(rule_name_is_good("default", 7));
@@ -194,4 +203,29 @@ Test(rule, names_are_letters_digits_and_two_signs)
 	cr_expect_not(rule_name_is_good("a\0b", 3));
 	cr_expect_not(rule_name_is_good("a@b", 3));
 	cr_expect_not(rule_name_is_good("\xc3\xa9", 2));
+}
+
+Test(rule, is_found_by_its_name)
+{
+	struct rule rules[2] = { parsed("pay"), parsed("any") };
+
+	strcpy(rules[1].name, "ANY");
+	cr_expect_eq(rule_find(rules, 2, "PAY"), &rules[0]);
+	cr_expect_eq(rule_find(rules, 2, "ANY"), &rules[1]);
+	cr_expect_null(rule_find(rules, 1, "ANY"));
+	cr_expect_null(rule_find(rules, 2, "PA"));
+}
+
+Test(rule, is_placed_where_it_belongs)
+{
+	static const char *const texts[] = { "any", "pay", "10.0.0.0/8", "^any", ".pay" };
+	static const char *const order[] = { "^any", "pay", ".pay", "10.0.0.0/8", "any" };
+	static struct rule rules[COUNT(texts)];
+
+	for (size_t i = 0; i < COUNT(texts); i++) {
+		rules[i] = parsed(texts[i]);
+		rule_place(rules, i);
+	}
+	for (size_t i = 0; i < COUNT(order); i++)
+		cr_expect_str_eq(rules[i].target.text, order[i]);
 }

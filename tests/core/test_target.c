@@ -23,43 +23,50 @@ Test(target, every_form_is_read)
 		uint8_t bits;
 		bool is_address, is_excluded;
 	} cases[] = {
-		{ "pay.internal", TARGET_EXACT, "pay.internal", 0, 65535, 0, false, false },
-		{ "Pay.Internal.:443", TARGET_EXACT, "pay.internal", 443, 443, 0, false, false },
-		{ "pay", TARGET_EXACT, "pay", 0, 65535, 0, false, false },
-		{ "pay:8000-8999", TARGET_EXACT, "pay", 8000, 8999, 0, false, false },
-		{ "^pay:1", TARGET_EXACT, "pay", 1, 1, 0, false, true },
-		{ "my_host-1.x", TARGET_EXACT, "my_host-1.x", 0, 65535, 0, false, false },
-		{ "xn--bcher-kva.example", TARGET_EXACT, "xn--bcher-kva.example", 0, 65535, 0, false,
-			false },
-		{ "1.2.3.4.example", TARGET_EXACT, "1.2.3.4.example", 0, 65535, 0, false, false },
-		{ ".Example.com", TARGET_SUFFIX, ".example.com", 0, 65535, 0, false, false },
-		{ ".com.:80", TARGET_SUFFIX, ".com", 80, 80, 0, false, false },
-		{ "web-?.example.*", TARGET_GLOB, "web-?.example.*", 0, 65535, 0, false, false },
-		{ "*", TARGET_GLOB, "*", 0, 65535, 0, false, false },
-		{ "1*", TARGET_GLOB, "1*", 0, 65535, 0, false, false },
-		{ "any", TARGET_ANY, "", 0, 65535, 0, false, false },
-		{ "ANY:443", TARGET_ANY, "", 443, 443, 0, false, false },
-		{ "^any", TARGET_ANY, "", 0, 65535, 0, false, true },
-		{ "10.1.2.3", TARGET_EXACT, "10.1.2.3", 0, 65535, 0, true, false },
-		{ "10.1.2.3:5432", TARGET_EXACT, "10.1.2.3", 5432, 5432, 0, true, false },
-		{ "0.0.0.0:80", TARGET_EXACT, "127.0.0.1", 80, 80, 0, true, false },
-		{ "::", TARGET_EXACT, "::1", 0, 65535, 0, true, false },
-		{ "2001:DB8::1", TARGET_EXACT, "2001:db8::1", 0, 65535, 0, true, false },
-		{ "[2001:db8::1]:443", TARGET_EXACT, "2001:db8::1", 443, 443, 0, true, false },
-		{ "[2001:db8::1]", TARGET_EXACT, "2001:db8::1", 0, 65535, 0, true, false },
-		{ "[::ffff:10.1.2.3]:80", TARGET_EXACT, "10.1.2.3", 80, 80, 0, true, false },
-		{ "10.1.2.3/32", TARGET_EXACT, "10.1.2.3", 0, 65535, 32, true, false },
-		{ "0.0.0.0/32", TARGET_EXACT, "127.0.0.1", 0, 65535, 32, true, false },
-		{ "2001:db8::1/128", TARGET_EXACT, "2001:db8::1", 0, 65535, 128, true, false },
-		{ "10.0.0.0/8", TARGET_RANGE, "10.0.0.0", 0, 65535, 8, true, false },
-		{ "10.0.0.0/8:5432", TARGET_RANGE, "10.0.0.0", 5432, 5432, 8, true, false },
-		{ "^10.0.0.0/8:1-9", TARGET_RANGE, "10.0.0.0", 1, 9, 8, true, true },
-		{ "0.0.0.0/0", TARGET_RANGE, "0.0.0.0", 0, 65535, 0, true, false },
-		{ "::/0", TARGET_RANGE, "::", 0, 65535, 0, true, false },
-		{ "2001:db8::/32", TARGET_RANGE, "2001:db8::", 0, 65535, 32, true, false },
-		{ "[2001:db8::]/32:443", TARGET_RANGE, "2001:db8::", 443, 443, 32, true, false },
-		{ "[2001:db8::/32]:443", TARGET_RANGE, "2001:db8::", 443, 443, 32, true, false },
-		{ "::ffff:10.0.0.0/104", TARGET_RANGE, "10.0.0.0", 0, 65535, 8, true, false },
+			{"pay.internal", TARGET_EXACT, "pay.internal", 0, 65535, 0, false, false},
+			{"Pay.Internal.:443", TARGET_EXACT, "pay.internal", 443, 443, 0, false,
+					false},
+			{"pay", TARGET_EXACT, "pay", 0, 65535, 0, false, false},
+			{"pay:8000-8999", TARGET_EXACT, "pay", 8000, 8999, 0, false, false},
+			{"^pay:1", TARGET_EXACT, "pay", 1, 1, 0, false, true},
+			{"my_host-1.x", TARGET_EXACT, "my_host-1.x", 0, 65535, 0, false, false},
+			{"xn--bcher-kva.example", TARGET_EXACT, "xn--bcher-kva.example", 0, 65535,
+					0, false, false},
+			{"1.2.3.4.example", TARGET_EXACT, "1.2.3.4.example", 0, 65535, 0, false,
+					false},
+			{".Example.com", TARGET_SUFFIX, ".example.com", 0, 65535, 0, false, false},
+			{".com.:80", TARGET_SUFFIX, ".com", 80, 80, 0, false, false},
+			{"web-?.example.*", TARGET_GLOB, "web-?.example.*", 0, 65535, 0, false,
+					false},
+			{"*", TARGET_GLOB, "*", 0, 65535, 0, false, false},
+			{"1*", TARGET_GLOB, "1*", 0, 65535, 0, false, false},
+			{"any", TARGET_ANY, "", 0, 65535, 0, false, false},
+			{"ANY:443", TARGET_ANY, "", 443, 443, 0, false, false},
+			{"^any", TARGET_ANY, "", 0, 65535, 0, false, true},
+			{"10.1.2.3", TARGET_EXACT, "10.1.2.3", 0, 65535, 0, true, false},
+			{"10.1.2.3:5432", TARGET_EXACT, "10.1.2.3", 5432, 5432, 0, true, false},
+			{"0.0.0.0:80", TARGET_EXACT, "127.0.0.1", 80, 80, 0, true, false},
+			{"::", TARGET_EXACT, "::1", 0, 65535, 0, true, false},
+			{"2001:DB8::1", TARGET_EXACT, "2001:db8::1", 0, 65535, 0, true, false},
+			{"[2001:db8::1]:443", TARGET_EXACT, "2001:db8::1", 443, 443, 0, true,
+					false},
+			{"[2001:db8::1]", TARGET_EXACT, "2001:db8::1", 0, 65535, 0, true, false},
+			{"[::ffff:10.1.2.3]:80", TARGET_EXACT, "10.1.2.3", 80, 80, 0, true, false},
+			{"10.1.2.3/32", TARGET_EXACT, "10.1.2.3", 0, 65535, 32, true, false},
+			{"0.0.0.0/32", TARGET_EXACT, "127.0.0.1", 0, 65535, 32, true, false},
+			{"2001:db8::1/128", TARGET_EXACT, "2001:db8::1", 0, 65535, 128, true,
+					false},
+			{"10.0.0.0/8", TARGET_RANGE, "10.0.0.0", 0, 65535, 8, true, false},
+			{"10.0.0.0/8:5432", TARGET_RANGE, "10.0.0.0", 5432, 5432, 8, true, false},
+			{"^10.0.0.0/8:1-9", TARGET_RANGE, "10.0.0.0", 1, 9, 8, true, true},
+			{"0.0.0.0/0", TARGET_RANGE, "0.0.0.0", 0, 65535, 0, true, false},
+			{"::/0", TARGET_RANGE, "::", 0, 65535, 0, true, false},
+			{"2001:db8::/32", TARGET_RANGE, "2001:db8::", 0, 65535, 32, true, false},
+			{"[2001:db8::]/32:443", TARGET_RANGE, "2001:db8::", 443, 443, 32, true,
+					false},
+			{"[2001:db8::/32]:443", TARGET_RANGE, "2001:db8::", 443, 443, 32, true,
+					false},
+			{"::ffff:10.0.0.0/104", TARGET_RANGE, "10.0.0.0", 0, 65535, 8, true, false},
 	};
 
 	for (size_t i = 0; i < COUNT(cases); i++) {
@@ -74,8 +81,8 @@ Test(target, every_form_is_read)
 		cr_expect_eq(target.is_excluded, cases[i].is_excluded, "%s", text);
 		cr_expect_str_eq(target.is_address ? address_format(&target.address, address) :
 						     target.host, cases[i].host, "%s", text);
-		cr_expect(target.port_low == cases[i].low && target.port_high == cases[i].high, "%s",
-				text);
+		cr_expect(target.port_low == cases[i].low && target.port_high == cases[i].high,
+				"%s", text);
 		cr_expect_eq(target.prefix_bits, cases[i].bits, "%s", text);
 		cr_expect_str_eq(target.text, text);
 	}
@@ -84,37 +91,67 @@ Test(target, every_form_is_read)
 Test(target, what_is_wrong_is_said)
 {
 	static const char *const cases[][2] = {
-		{ "", expect_host }, { "^", expect_host }, { ".", expect_host }, { "..", expect_host },
-		{ "a..b", expect_host }, { "^^a", expect_host }, { "pay internal", expect_host },
-		{ "a.b..", expect_host }, { "..a", expect_host }, { "pay!", expect_host },
-		{ "'pay'", expect_host }, { "errors=50%", "a target such as pay.internal:443 before the settings" },
-		{ "100%", expect_host }, { "\x01", expect_host }, { ".a*", expect_host },
-		{ ":80", expect_host }, { "pay:", expect_port }, { "pay:0", expect_port },
-		{ "pay:65536", expect_port }, { "pay:http", expect_port }, { "pay:90-80", expect_port },
-		{ "pay:-1", expect_port }, { "[::1]:", expect_port }, { "10.0.0.0/8:x", expect_port },
-		{ "http://pay.internal", "a host without a scheme or path" },
-		{ "//pay", "a host without a scheme or path" },
-		{ "pay/path", "an address before the prefix length, such as 10.0.0.0/8" },
-		{ "any/8", "an address before the prefix length, such as 10.0.0.0/8" },
-		{ "[::1", "a closing ] behind the address" }, { "[::1]x", "[address]:port" },
-		{ "[::1]80", "[address]:port" }, { "[10.0.0.1]:80", "an IPv6 address in [ ]" },
-		{ "[pay]:80", expect_v6 }, { "[]", expect_v6 }, { "1:2:3", expect_v6 },
-		{ "pay:80:90", expect_v6 }, { "2001:db8::1::", expect_v6 },
-		{ "fe80::1%eth0", "an address without a zone" },
-		{ "[fe80::1%1]:80", "an address without a zone" },
-		{ "10.1.2", expect_whole }, { "127.1", expect_whole }, { "2130706433", expect_whole },
-		{ "10.1.2.256", expect_whole }, { "10.1.*", expect_whole }, { "10.1.2.?", expect_whole },
-		{ "010.1.2.3", expect_whole }, { ".1", expect_whole }, { "pay.0", expect_whole },
-		{ "10.1.2.3/8", "a prefix without bits beyond its length" },
-		{ "2001:db8::1/32", "a prefix without bits beyond its length" },
-		{ "10.0.0.0/33", "a prefix length from 0 to 32" },
-		{ "10.0.0.0/", "a prefix length from 0 to 32" },
-		{ "10.0.0.0/-1", "a prefix length from 0 to 32" },
-		{ "10.0.0.0/8/8", "a prefix length from 0 to 32" },
-		{ "10.0.0.0/255.0.0.0", expect_host },
-		{ "::/129", "a prefix length from 0 to 128" },
-		{ "::ffff:0.0.0.0/95", "a prefix length from 96 to 128 for IPv4 in IPv6" },
-		{ "b\xc3\xbc" "cher.example", expect_ascii }, { "\xff", expect_ascii },
+			{"", expect_host},
+			{"^", expect_host},
+			{".", expect_host},
+			{"..", expect_host},
+			{"a..b", expect_host},
+			{"^^a", expect_host},
+			{"pay internal", expect_host},
+			{"a.b..", expect_host},
+			{"..a", expect_host},
+			{"pay!", expect_host},
+			{"'pay'", expect_host},
+			{"errors=50%", "a target such as pay.internal:443 before the settings"},
+			{"100%", expect_host},
+			{"\x01", expect_host},
+			{".a*", expect_host},
+			{":80", expect_host},
+			{"pay:", expect_port},
+			{"pay:0", expect_port},
+			{"pay:65536", expect_port},
+			{"pay:http", expect_port},
+			{"pay:90-80", expect_port},
+			{"pay:-1", expect_port},
+			{"[::1]:", expect_port},
+			{"10.0.0.0/8:x", expect_port},
+			{"http://pay.internal", "a host without a scheme or path"},
+			{"//pay", "a host without a scheme or path"},
+			{"pay/path", "an address before the prefix length, such as 10.0.0.0/8"},
+			{"any/8", "an address before the prefix length, such as 10.0.0.0/8"},
+			{"[::1", "a closing ] behind the address"},
+			{"[::1]x", "[address]:port"},
+			{"[::1]80", "[address]:port"},
+			{"[10.0.0.1]:80", "an IPv6 address in [ ]"},
+			{"[pay]:80", expect_v6},
+			{"[]", expect_v6},
+			{"1:2:3", expect_v6},
+			{"pay:80:90", expect_v6},
+			{"2001:db8::1::", expect_v6},
+			{"fe80::1%eth0", "an address without a zone"},
+			{"[fe80::1%1]:80", "an address without a zone"},
+			{"10.1.2", expect_whole},
+			{"127.1", expect_whole},
+			{"2130706433", expect_whole},
+			{"10.1.2.256", expect_whole},
+			{"10.1.*", expect_whole},
+			{"10.1.2.?", expect_whole},
+			{"010.1.2.3", expect_whole},
+			{".1", expect_whole},
+			{"pay.0", expect_whole},
+			{"10.1.2.3/8", "a prefix without bits beyond its length"},
+			{"2001:db8::1/32", "a prefix without bits beyond its length"},
+			{"10.0.0.0/33", "a prefix length from 0 to 32"},
+			{"10.0.0.0/", "a prefix length from 0 to 32"},
+			{"10.0.0.0/-1", "a prefix length from 0 to 32"},
+			{"10.0.0.0/8/8", "a prefix length from 0 to 32"},
+			{"10.0.0.0/255.0.0.0", expect_host},
+			{"::/129", "a prefix length from 0 to 128"},
+			{"::ffff:0.0.0.0/95", "a prefix length from 96 to 128 for IPv4 in IPv6"},
+			{"b\xc3\xbc"
+			 "cher.example",
+					expect_ascii},
+			{"\xff", expect_ascii},
 	};
 
 	for (size_t i = 0; i < COUNT(cases); i++) {
@@ -157,9 +194,12 @@ Test(target, a_name_has_the_length_that_dns_allows)
 Test(target, the_prefix_that_was_meant_is_suggested)
 {
 	static const char *const cases[][2] = {
-		{ "10.1.2.3/8", "10.0.0.0/8" }, { "^10.1.2.3/31:80", "10.1.2.2/31" },
-		{ "192.168.255.1/17", "192.168.128.0/17" }, { "1.2.3.4/0", "0.0.0.0/0" },
-		{ "[2001:db8::1/32]:443", "2001:db8::/32" }, { "::ffff:10.1.2.3/104", "10.0.0.0/8" },
+			{"10.1.2.3/8", "10.0.0.0/8"},
+			{"^10.1.2.3/31:80", "10.1.2.2/31"},
+			{"192.168.255.1/17", "192.168.128.0/17"},
+			{"1.2.3.4/0", "0.0.0.0/0"},
+			{"[2001:db8::1/32]:443", "2001:db8::/32"},
+			{"::ffff:10.1.2.3/104", "10.0.0.0/8"},
 	};
 	char suggested[64] = "untouched";
 
@@ -174,7 +214,8 @@ Test(target, the_prefix_that_was_meant_is_suggested)
 	}
 }
 
-static bool matches(const char *target_text, const char *host, const char *address_text, uint16_t port)
+static bool matches(
+		const char *target_text, const char *host, const char *address_text, uint16_t port)
 {
 	struct target target;
 	struct address address;
@@ -261,8 +302,13 @@ Test(target, only_names_need_names)
 		const char *text;
 		bool wants;
 	} cases[] = {
-		{ "pay", true }, { ".pay", true }, { "p*", true }, { "^pay", true }, { "any", false },
-		{ "10.0.0.1", false }, { "10.0.0.0/8", false },
+			{"pay", true},
+			{".pay", true},
+			{"p*", true},
+			{"^pay", true},
+			{"any", false},
+			{"10.0.0.1", false},
+			{"10.0.0.0/8", false},
 	};
 
 	for (size_t i = 0; i < COUNT(cases); i++) {
@@ -275,9 +321,10 @@ Test(target, only_names_need_names)
 
 Test(target, the_more_specific_comes_first)
 {
-	static const char *const order[] = { "longer.example.com", "pay:443", "pay:1-9", "pay",
-		"10.0.0.1:80", "10.0.0.1", ".example.com", ".com:80", ".com", "web-*.example", "*:80", "*",
-		"10.1.0.0/16", "10.0.0.0/8:80", "10.0.0.0/8", "0.0.0.0/0", "any:80", "any" };
+	static const char *const order[] = {"longer.example.com", "pay:443", "pay:1-9", "pay",
+			"10.0.0.1:80", "10.0.0.1", ".example.com", ".com:80", ".com",
+			"web-*.example", "*:80", "*", "10.1.0.0/16", "10.0.0.0/8:80", "10.0.0.0/8",
+			"0.0.0.0/0", "any:80", "any"};
 	struct target targets[COUNT(order)];
 
 	for (size_t i = 0; i < COUNT(order); i++)

@@ -32,9 +32,9 @@ Test(text, a_duration_is_a_number_and_a_unit)
 
 Test(text, a_duration_of_another_form_is_refused_and_says_the_form)
 {
-	static const char *const bad[] = { "", "5", "0.5", "100", "s", "ms", "-5s", "+5s", "5 s", " 5s",
-		"5s ", "5S", "5sec", "5mss", ".5s", "5.s", "1e3s", "1,5s", "0x5s", "5s5s", "5\xc2\xb5s",
-		"five", "inf", "nan" };
+	static const char *const bad[] = {"", "5", "0.5", "100", "s", "ms", "-5s", "+5s", "5 s",
+			" 5s", "5s ", "5S", "5sec", "5mss", ".5s", "5.s", "1e3s", "1,5s", "0x5s",
+			"5s5s", "5\xc2\xb5s", "five", "inf", "nan"};
 
 	for (size_t i = 0; i < COUNT(bad); i++) {
 		uint64_t ns = 77;
@@ -71,9 +71,16 @@ Test(text, a_ratio_is_a_percentage_or_a_fraction)
 		const char *text;
 		uint32_t ratio;
 	} good[] = {
-		{ "50%", 500000 }, { "0.5%", 5000 }, { "0%", 0 }, { "100%", 1000000 }, { "1/20", 50000 },
-		{ "1/1", 1000000 }, { "0/5", 0 }, { "12.5%", 125000 }, { "0.0001%", 1 },
-		{ "100.0%", 1000000 },
+			{"50%", 500000},
+			{"0.5%", 5000},
+			{"0%", 0},
+			{"100%", 1000000},
+			{"1/20", 50000},
+			{"1/1", 1000000},
+			{"0/5", 0},
+			{"12.5%", 125000},
+			{"0.0001%", 1},
+			{"100.0%", 1000000},
 	};
 
 	for (size_t i = 0; i < COUNT(good); i++) {
@@ -108,8 +115,8 @@ Test(text, a_share_above_nothing_is_not_rounded_to_nothing)
 
 Test(text, a_ratio_of_another_form_is_refused_and_says_the_form)
 {
-	static const char *const bad[] = { "", "50", "0.5", "%", "50 %", "50%%", "-1%", "/2", "1/", "1/2/3",
-		"1/2%", "half", "1.5/2", "50%x" };
+	static const char *const bad[] = {"", "50", "0.5", "%", "50 %", "50%%", "-1%", "/2", "1/",
+			"1/2/3", "1/2%", "half", "1.5/2", "50%x"};
 	uint32_t ratio = 77;
 
 	for (size_t i = 0; i < COUNT(bad); i++) {
@@ -146,7 +153,8 @@ Test(text, a_size_tells_thousands_from_1024)
 
 Test(text, a_count_is_digits_and_nothing_else)
 {
-	static const char *const bad[] = { "", "-1", "+1", "1.5", "0x10", "1e3", " 1", "1 ", "ten", "5%" };
+	static const char *const bad[] = {
+			"", "-1", "+1", "1.5", "0x10", "1e3", " 1", "1 ", "ten", "5%"};
 	uint64_t value = 77;
 
 	for (size_t i = 0; i < COUNT(bad); i++)
@@ -160,13 +168,14 @@ Test(text, a_count_is_digits_and_nothing_else)
 
 Test(text, ports_are_one_or_a_range)
 {
-	static const char *const bad[] = { "", "0", "65536", "-1", "1-", "-", "80-70", "0-5", "80-65536", "http",
-		"80 ", "80-90-100", "4294967377", "1.5" };
+	static const char *const bad[] = {"", "0", "65536", "-1", "1-", "-", "80-70", "0-5",
+			"80-65536", "http", "80 ", "80-90-100", "4294967377", "1.5"};
 	uint16_t low = 7, high = 7;
 
 	for (size_t i = 0; i < COUNT(bad); i++) {
 		cr_expect_str_eq(text_ports(bad[i], &low, &high) ?: "",
-				"a port from 1 to 65535, or a range such as 8000-8999", "%s", bad[i]);
+				"a port from 1 to 65535, or a range such as 8000-8999", "%s",
+				bad[i]);
 	}
 	cr_expect(low == 7 && high == 7);
 	cr_expect_null(text_ports("443", &low, &high));
@@ -198,10 +207,18 @@ Test(text, the_nearest_word_is_found_over_a_slip_of_the_hand)
 		const char *word;
 		const char *nearest;
 	} cases[] = {
-		{ "sleeep", "sleep" }, { "slep", "sleep" }, { "slepe", "sleep" }, { "SLEEP", "sleep" },
-		{ "half_open", "half-open" }, { "halfopen", "half-open" }, { "error", "errors" },
-		{ "errros", "errors" }, { "consequtive", "consecutive" }, { "volum", "volume" },
-		{ "slo", "slow" }, { "slowrate", "slow-rate" },
+			{"sleeep", "sleep"},
+			{"slep", "sleep"},
+			{"slepe", "sleep"},
+			{"SLEEP", "sleep"},
+			{"half_open", "half-open"},
+			{"halfopen", "half-open"},
+			{"error", "errors"},
+			{"errros", "errors"},
+			{"consequtive", "consecutive"},
+			{"volum", "volume"},
+			{"slo", "slow"},
+			{"slowrate", "slow-rate"},
 	};
 
 	for (size_t i = 0; i < COUNT(cases); i++) {
@@ -232,65 +249,6 @@ Test(text, a_word_is_looked_up_up_to_the_end_of_the_list)
 	cr_expect_eq(text_word_index(list, ""), -1);
 }
 
-Test(text, format_writes_what_it_knows)
-{
-	char text[128];
-	size_t length = text_format(text, sizeof(text), "%s %d %d %u %lu %llu %x %lx %c %%", "a", -5,
-			INT32_MIN, 7u, 8ul, 18446744073709551615ull, 255u, 0xabcdef0123ul, 'c');
-
-	cr_expect_str_eq(text, "a -5 -2147483648 7 8 18446744073709551615 ff abcdef0123 c %");
-	cr_expect_eq(length, strlen(text));
-}
-
-Test(text, format_terminates_what_does_not_fit)
-{
-	char text[8];
-
-	memset(text, 'x', sizeof(text));
-	cr_expect_eq(text_format(text, 5, "%s", "much too long"), 4);
-	cr_expect_str_eq(text, "much");
-	cr_expect_eq(text[5], 'x');
-	cr_expect_eq(text_format(text, 1, "%u", 12345u), 0);
-	cr_expect_str_eq(text, "");
-	cr_expect_eq(text_format(text, 0, "%u", 12345u), 0);
-}
-
-Test(text, copy_cuts_and_terminates)
-{
-	char text[4] = "xxx";
-
-	cr_expect_eq(text_copy(text, sizeof(text), "abcdef"), 3);
-	cr_expect_str_eq(text, "abc");
-	cr_expect_eq(text_copy(text, sizeof(text), "ab"), 2);
-	cr_expect_str_eq(text, "ab");
-	cr_expect_eq(text_copy(text, 0, "zz"), 0);
-	cr_expect_str_eq(text, "ab");
-}
-
-Test(text, a_quote_is_printable_whatever_it_quotes)
-{
-	static const struct {
-		const char *text;
-		size_t length;
-		const char *quoted;
-	} cases[] = {
-		{ "plain", 5, "plain" }, { "", 0, "" }, { "\xff\n", 2, "\\xff\\x0a" },
-		{ "a\0b", 3, "a\\x00b" }, { "back\\slash", 10, "back\\x5cslash" },
-		{ "0123456789abcde", 15, "0123456789abcde" },
-		{ "0123456789abcdef", 16, "0123456789ab..." },
-		{ "012345678901\xff", 13, "012345678901..." },
-		{ "01234567\xff\xff", 10, "01234567\\xff..." },
-		{ "01234567890\xff", 12, "01234567890\\xff" },
-	};
-
-	for (size_t i = 0; i < COUNT(cases); i++) {
-		char quoted[16];
-
-		text_quote(quoted, sizeof(quoted), cases[i].text, cases[i].length);
-		cr_expect_str_eq(quoted, cases[i].quoted, "%zu: %s", i, quoted);
-	}
-}
-
 Test(text, a_glob_matches_the_whole_text)
 {
 	static const struct {
@@ -298,19 +256,44 @@ Test(text, a_glob_matches_the_whole_text)
 		const char *text;
 		bool matches;
 	} cases[] = {
-		{ "*", "", true }, { "*", "anything", true }, { "?", "", false }, { "?", "a", true },
-		{ "web-?", "web-1", true }, { "web-?", "web-12", false }, { "web-*", "web-", true },
-		{ "*.test", "a.test", true }, { "*.test", "a.tests", false }, { "a*b*c", "a1b2b3c", true },
-		{ "a*b*c", "a1b2b3", false }, { "**a**", "ba", true }, { "", "", true }, { "", "a", false },
-		{ "abc", "abcd", false }, { "abcd", "abc", false }, { "a*", "b", false },
-		{ "*ab", "aab", true }, { "*?b", "b", false }, { "a[bc]", "ab", false },
-		{ "*", "a*b", true }, { "a*b", "a*b", true },
+			{"*", "", true},
+			{"*", "anything", true},
+			{"?", "", false},
+			{"?", "a", true},
+			{"web-?", "web-1", true},
+			{"web-?", "web-12", false},
+			{"web-*", "web-", true},
+			{"*.test", "a.test", true},
+			{"*.test", "a.tests", false},
+			{"a*b*c", "a1b2b3c", true},
+			{"a*b*c", "a1b2b3", false},
+			{"**a**", "ba", true},
+			{"", "", true},
+			{"", "a", false},
+			{"abc", "abcd", false},
+			{"abcd", "abc", false},
+			{"a*", "b", false},
+			{"*ab", "aab", true},
+			{"*?b", "b", false},
+			{"a[bc]", "ab", false},
+			{"*", "a*b", true},
+			{"a*b", "a*b", true},
 	};
 
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		cr_expect_eq(text_glob(cases[i].glob, cases[i].text), cases[i].matches, "%s on %s",
 				cases[i].glob, cases[i].text);
 	}
+}
+
+Test(text, one_of_several_globs_is_enough)
+{
+	cr_expect(text_glob_any("curl", "curl"));
+	cr_expect(text_glob_any("wget, c?rl ,x", "curl"));
+	cr_expect(text_glob_any(",,curl,", "curl"));
+	cr_expect_not(text_glob_any("wget,url,cur", "curl"));
+	cr_expect_not(text_glob_any("", "curl"));
+	cr_expect_not(text_glob_any(",", ""));
 }
 
 /* Would not end in a lifetime if every star were tried at every place. */

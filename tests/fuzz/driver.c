@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A main() for fuzzers where there is no libFuzzer: gives the files of a directory to the fuzzer, and
- * then mutations of them. The input of a run depends on the seed, the number of the run and the
+ * A main() for fuzzers where there is no libFuzzer: gives the files of a directory to the fuzzer,
+ *and then mutations of them. The input of a run depends on the seed, the number of the run and the
  * directory only.
  *
  *	fuzz_NAME DIRECTORY [RUNS [SEED [FIRST]]]
@@ -147,8 +147,8 @@ static void insert_copies(struct input *input, size_t at, uint64_t *state)
 
 static void mutate(struct input *input, uint64_t *state)
 {
-	static const uint8_t telling[] = { 0, 1, 0x7f, 0x80, 0xff, '\n', ' ', ',', '=', ':', '/', '.', '%',
-		'^', '*', '[', ']', '-', '0', '9' };
+	static const uint8_t telling[] = {0, 1, 0x7f, 0x80, 0xff, '\n', ' ', ',', '=', ':', '/',
+			'.', '%', '^', '*', '[', ']', '-', '0', '9'};
 	size_t at = below(state, input->size);
 	uint8_t byte = telling[below(state, sizeof(telling))];
 
