@@ -108,25 +108,25 @@ static bool is_from_before_reboot(const struct window_shape *shape, uint64_t beh
 		behind > MAX_SKEW_NS * bucket_count(shape) / span_ns(shape);
 }
 
-/* Empties one bucket unless it was counted into within the window that ends with `tick`. False if
- * `last` moved: then that window is no longer the right one. The word is compared with what it was
- * before `last` was checked, so a caller that slept in between cannot empty a newer bucket. */
-static bool clear_bucket(struct window *window, uint32_t index, uint64_t tag, uint64_t last,
-		uint64_t tick, uint32_t buckets)
+/* Empties one bucket for the tick of `tag`. False if `last` moved: then others may count there. The
+ * word is compared with what it was before `last` was checked, so a caller that slept in between
+ * cannot empty what they counted. */
+static bool clear_bucket(struct window *window, uint32_t index, uint64_t tag, uint64_t last)
 {
 	uint64_t seen = load_word(window, index);
 
 	do {
 		if (load_last(window) != last)
 			return false;
-		if (tick_is_inside(seen >> TAG_SHIFT, tick, buckets))
+		if (seen == tag << TAG_SHIFT)
 			return true;
 	} while (!replace_word(window, index, &seen, tag << TAG_SHIFT));
 	return true;
 }
 
 /* Moves `last` to a tick that it is not at. Every bucket that it passes is emptied before the new
- * tick is published, so no tag is ever older than a few windows and eight bits cannot alias. */
+ * tick is published (nobody counts in it before), so no tag is ever older than two windows when it
+ * is looked at, and eight bits cannot alias. */
 static void advance(struct window *window, const struct window_shape *shape, uint32_t epoch,
 		uint64_t last, uint64_t tick)
 {
@@ -138,7 +138,7 @@ static void advance(struct window *window, const struct window_shape *shape, uin
 	if (passed > buckets)
 		passed = buckets;
 	for (uint64_t i = 0; i < passed; i++) {
-		if (!clear_bucket(window, index, make_tag(epoch, tick - i), last, tick, buckets))
+		if (!clear_bucket(window, index, make_tag(epoch, tick - i), last))
 			return;
 		index = index == 0 ? buckets - 1 : index - 1;
 	}

@@ -7,6 +7,8 @@
 #include <string.h>
 
 #define MAX_DAYS_MS (1000LL * 86400000)
+#define MAX_CALLS 100000000
+#define MAX_ACQUIRES 100000
 
 struct word {
 	const char *name;
@@ -323,13 +325,22 @@ static bool read_numbers(const json_t *json, struct step *step, char *error)
 		return expected(error, "allow", "true or false", allow);
 	step->allow = allow == NULL ? -1 : json_is_true(allow);
 	step->has_count = json_object_get(json, "n") != NULL;
-	return read_count(json, "n", 1, &step->count, error) &&
+	if (!read_count(json, "n", 1, &step->count, error))
+		return false;
+	if (step->count > (step->op == STEP_ACQUIRE ? MAX_ACQUIRES : MAX_CALLS))
+		return expected(error, "n", "at most 100000 to acquire, 100000000 to call",
+				json_object_get(json, "n"));
+	return true;
+}
+
+static bool read_expectations(const json_t *json, struct step *step, char *error)
+{
+	return read_count(json, "value", -1, &step->value, error) &&
 		read_count(json, "allowed", -1, &step->allowed, error) &&
 		read_count(json, "total", -1, &step->total, error) &&
 		read_count(json, "errors", -1, &step->errors, error) &&
 		read_count(json, "pct", -1, &step->percent, error) &&
-		read_count(json, "slow", -1, &step->slow, error) &&
-		read_count(json, "value", -1, &step->value, error);
+		read_count(json, "slow", -1, &step->slow, error);
 }
 
 static bool read_texts(const json_t *json, struct step *step, char *error)
@@ -369,7 +380,8 @@ static bool read_step(const json_t *json, struct step *step, char *error)
 		step->is_slow = word->is_slow;
 	}
 	step->value_to_set = json_object_get(json, "v");
-	if (!read_numbers(json, step, error) || !read_texts(json, step, error))
+	if (!read_numbers(json, step, error) || !read_expectations(json, step, error) ||
+			!read_texts(json, step, error))
 		return false;
 	if ((step->op == STEP_METRIC || step->op == STEP_INFLIGHT) && step->value < 0)
 		return expected(error, "value", "a whole number from 0", NULL);
@@ -425,6 +437,13 @@ static bool read_script(const json_t *root, struct script *script, char *error)
 	return read_steps(json_object_get(root, "steps"), script, error);
 }
 
+static int line_length(const char *line)
+{
+	size_t length = strcspn(line, "\r\n");
+
+	return length < 60 ? (int)length : 60;
+}
+
 bool script_read(const char *line, struct script *ret, char *error)
 {
 	struct script script = { 0 };
@@ -433,8 +452,8 @@ bool script_read(const char *line, struct script *ret, char *error)
 	script.root = json_loads(line, JSON_REJECT_DUPLICATES, &why);
 	if (script.root == NULL) {
 		snprintf(error, SCRIPT_ERROR_SIZE, "column %d: expected a JSON object (%.100s), "
-						   "got '%.60s'",
-				why.column, why.text, line);
+						   "got '%.*s'",
+				why.column, why.text, line_length(line), line);
 		return false;
 	}
 	if (!read_script(script.root, &script, error)) {

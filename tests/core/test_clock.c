@@ -1,2 +1,54 @@
 /* SPDX-License-Identifier: MIT */
+#include "core/clock.h"
+
 #include <criterion/criterion.h>
+#include <time.h>
+
+Test(clock, it_is_the_monotonic_clock)
+{
+	struct timespec before, after;
+	uint64_t now_ns;
+
+	clock_gettime(CLOCK_MONOTONIC, &before);
+	now_ns = clock_now_ns();
+	clock_gettime(CLOCK_MONOTONIC, &after);
+	cr_assert_geq(now_ns, (uint64_t)before.tv_sec * 1000000000 + (uint64_t)before.tv_nsec);
+	cr_assert_leq(now_ns, (uint64_t)after.tv_sec * 1000000000 + (uint64_t)after.tv_nsec);
+}
+
+Test(clock, it_never_goes_back)
+{
+	uint64_t last_ns = clock_now_ns();
+
+	for (int i = 0; i < 100000; i++) {
+		uint64_t now_ns = clock_now_ns();
+
+		cr_assert_geq(now_ns, last_ns);
+		last_ns = now_ns;
+	}
+}
+
+Test(clock, the_coarse_clock_is_never_ahead)
+{
+	for (int i = 0; i < 100000; i++) {
+		uint64_t coarse_ns = clock_coarse_ns();
+
+		cr_assert_leq(coarse_ns, clock_now_ns());
+	}
+}
+
+Test(clock, the_coarse_clock_follows_the_other)
+{
+	uint64_t start_ns = clock_now_ns();
+
+	/* However long it takes: it must get past a moment that has passed. */
+	while (clock_coarse_ns() < start_ns)
+		cr_assert_lt(clock_now_ns(), start_ns + UINT64_C(100000000000));
+}
+
+Test(clock, a_negative_difference_is_no_time)
+{
+	cr_assert_eq(clock_elapsed_ns(5, 9), 4);
+	cr_assert_eq(clock_elapsed_ns(9, 9), 0);
+	cr_assert_eq(clock_elapsed_ns(9, 5), 0);
+}
