@@ -246,6 +246,8 @@ struct exchange_step exchange_sent(struct exchange *exchange, const struct setti
 	struct exchange_step step = nothing;
 	uint32_t flags;
 
+	if (!exchange_minds_sent(exchange))
+		return nothing;
 	if (result <= 0)
 		return sent_nothing(exchange, settings, result, error, now_ns);
 	if (exchange_has(exchange, EXCHANGE_PENDING))
@@ -339,7 +341,7 @@ struct exchange_step exchange_received(struct exchange *exchange, const struct s
 
 	note_wait(exchange, began_ns, now_ns);
 	/* What the cut itself made the socket say is no news of the peer. */
-	if (exchange_has(exchange, EXCHANGE_CUT))
+	if (exchange_has(exchange, EXCHANGE_CUT) || !exchange_minds_receive(exchange))
 		return nothing;
 	if (result > 0)
 		return received_data(exchange, settings, bytes, (size_t)result, is_peek, now_ns);
