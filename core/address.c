@@ -2,6 +2,7 @@
 #include "core/address.h"
 
 #include <arpa/inet.h>
+#include <endian.h>
 
 #include "core/text.h"
 
@@ -154,11 +155,24 @@ void address_clear_host_bits(struct address *address, unsigned int bits)
 	}
 }
 
+static uint64_t read_half(const uint8_t bytes[8])
+{
+	uint64_t half;
+
+	memcpy(&half, bytes, sizeof(half));
+	return be64toh(half);
+}
+
+static bool halves_share(const uint8_t a[8], const uint8_t b[8], unsigned int bits)
+{
+	uint64_t different = read_half(a) ^ read_half(b);
+
+	return bits == 0 || different >> (bits < 64 ? 64 - bits : 0) == 0;
+}
+
+/* In two words: every connect of a program with a rule by range comes here. */
 bool address_shares_prefix(const struct address *a, const struct address *b, unsigned int bits)
 {
-	unsigned int whole = bits / 8, rest = bits % 8;
-
-	if (a->family != b->family || memcmp(a->bytes, b->bytes, whole) != 0)
-		return false;
-	return rest == 0 || (a->bytes[whole] ^ b->bytes[whole]) >> (8 - rest) == 0;
+	return a->family == b->family && halves_share(a->bytes, b->bytes, bits) &&
+			halves_share(a->bytes + 8, b->bytes + 8, bits > 64 ? bits - 64 : 0);
 }

@@ -242,6 +242,7 @@ const char *target_parse(const char *text, struct target *ret)
 	expected = parse_host(&pieces, &target);
 	if (expected)
 		return expected;
+	target.host_length = (uint16_t)strlen(target.host);
 	*ret = target;
 	return NULL;
 }
@@ -261,19 +262,19 @@ bool target_suggest(const char *text, char *ret, size_t size)
 	return true;
 }
 
-static bool has_suffix(const char *host, const char *suffix)
+static bool has_suffix(const char *host, const struct target *target)
 {
-	size_t length = strlen(host), tail = strlen(suffix);
+	size_t length = strlen(host), tail = target->host_length;
 
-	return length > tail && memcmp(host + length - tail, suffix, tail) == 0;
+	return length > tail && memcmp(host + length - tail, target->host, tail) == 0;
 }
 
 static bool matches_name(const struct target *target, const char *host)
 {
 	if (target->kind == TARGET_EXACT)
-		return strcmp(host, target->host) == 0;
+		return host[0] == target->host[0] && strcmp(host, target->host) == 0;
 	if (target->kind == TARGET_SUFFIX)
-		return has_suffix(host, target->host);
+		return has_suffix(host, target);
 	return text_glob(target->host, host);
 }
 
@@ -308,7 +309,7 @@ static int compare_numbers(size_t a, size_t b)
 
 static size_t target_length(const struct target *target)
 {
-	return target->kind == TARGET_RANGE ? target->prefix_bits : strlen(target->host);
+	return target->kind == TARGET_RANGE ? target->prefix_bits : target->host_length;
 }
 
 int target_compare(const struct target *a, const struct target *b)

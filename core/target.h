@@ -36,6 +36,7 @@ struct target {
 	uint8_t prefix_bits;  /* RANGE: 0..32 or 0..128 */
 	struct address address;
 	uint16_t port_low, port_high; /* 0..65535 when no port was given */
+	uint16_t host_length;
 	char host[HOST_SIZE]; /* normalised text; suffix with its leading dot */
 	char text[HOST_SIZE]; /* as the user wrote it, shortened if need be */
 };
