@@ -5,16 +5,47 @@
  * the thread for as long as the child runs on it. A vfork by a vfork child goes straight to the
  * real one: the mark and the address are its parent's.
  */
+#include <stdatomic.h>
+#include <stdbool.h>
+
 #include "shim/inside.h"
 #include "shim/real.h"
 
-__attribute__((used)) static _Thread_local void *vfork_return;
+static _Thread_local void *vfork_return;
 
-/* Called from below. Until it is resolved the entry is a C function: it must not return twice. */
-__attribute__((used)) static void *real_vfork(void)
+struct vfork_way {
+	void *real;
+	bool is_straight; /* jump there: no mark, no return address to keep */
+};
+
+/*
+ * Called from below. The mark first: a signal handler that comes after the address is stored must
+ * not overwrite it by a vfork of its own. Until it is resolved the entry is a C function of ours,
+ * which must not return twice.
+ */
+__attribute__((used)) static struct vfork_way vfork_begins(void *return_address)
 {
+	bool is_straight = inside_vfork;
+
 	real_resolve();
-	return (void *)real()->vfork;
+	if (!is_straight) {
+		inside_vfork = true;
+		/* Only for signal handlers of this thread. */
+		atomic_signal_fence(memory_order_release);
+		vfork_return = return_address;
+	}
+	return (struct vfork_way){ (void *)real()->vfork, is_straight };
+}
+
+/* Called from below, in the child and then in the parent. Where to return to. */
+__attribute__((used)) static void *vfork_ended(int result)
+{
+	void *return_address = vfork_return;
+
+	atomic_signal_fence(memory_order_release);
+	if (result != 0)
+		inside_vfork = false;
+	return return_address;
 }
 
 #define TEXT_OF(name) #name
@@ -24,54 +55,37 @@ __attribute__((used)) static void *real_vfork(void)
 	".globl " TEXT(name) "\n" \
 	".type " TEXT(name) ", %function\n" \
 	".balign 16\n" \
-	TEXT(name) ":\n" \
-	".cfi_startproc\n"
+	TEXT(name) ":\n"
 #define END(name) \
-	".cfi_endproc\n" \
 	".size " TEXT(name) ", .-" TEXT(name) "\n"
 
 #if defined(__x86_64__)
 
-/*
- * The mark first: a signal handler that comes after the address is stored must not overwrite it by
- * a vfork of its own. The child leaves by a jump: with a shadow stack, which it shares too, a return
- * would take the parent's entry away.
- */
+/* The child leaves by a jump: with a shadow stack, which it shares too, a return would take the
+ * parent's entry away. */
 __asm__(BEGIN(HOOK_NAME(vfork))
 	"	endbr64\n"
+	"	movq	(%rsp), %rdi\n"
 	"	subq	$8, %rsp\n"
-	"	.cfi_adjust_cfa_offset 8\n"
-	"	call	real_vfork\n"
+	"	call	vfork_begins\n"
 	"	addq	$8, %rsp\n"
-	"	.cfi_adjust_cfa_offset -8\n"
-	"	movq	inside_vfork@gottpoff(%rip), %rdx\n"
-	"	cmpb	$0, %fs:(%rdx)\n"
-	"	jne	1f\n"
-	"	movb	$1, %fs:(%rdx)\n"
-	"	movq	vfork_return@gottpoff(%rip), %rcx\n"
-	"	popq	%rsi\n"
-	"	.cfi_adjust_cfa_offset -8\n"
-	"	.cfi_register %rip, %rsi\n"
-	"	movq	%rsi, %fs:(%rcx)\n"
+	"	testb	%dl, %dl\n"
+	"	jnz	1f\n"
+	"	addq	$8, %rsp\n"
 	"	call	*%rax\n"
-	"	movq	vfork_return@gottpoff(%rip), %rcx\n"
-	"	movq	%fs:(%rcx), %rsi\n"
+	"	pushq	%rax\n"
+	"	subq	$8, %rsp\n"
+	"	movl	%eax, %edi\n"
+	"	call	vfork_ended\n"
+	"	movq	%rax, %rcx\n"
+	"	addq	$8, %rsp\n"
+	"	popq	%rax\n"
 	"	testl	%eax, %eax\n"
 	"	jz	2f\n"
-	"	movq	inside_vfork@gottpoff(%rip), %rdx\n"
-	"	movb	$0, %fs:(%rdx)\n"
-	"	pushq	%rsi\n"
-	"	.cfi_adjust_cfa_offset 8\n"
-	"	.cfi_offset %rip, -8\n"
+	"	pushq	%rcx\n"
 	"	ret\n"
-	"2:\n"
-	"	.cfi_adjust_cfa_offset -8\n"
-	"	.cfi_register %rip, %rsi\n"
-	"	notrack jmp	*%rsi\n"
-	"1:\n"
-	"	.cfi_adjust_cfa_offset 8\n"
-	"	.cfi_offset %rip, -8\n"
-	"	jmp	*%rax\n"
+	"2:	notrack jmp	*%rcx\n"
+	"1:	jmp	*%rax\n"
 	END(HOOK_NAME(vfork)));
 
 #elif defined(__aarch64__)
@@ -79,35 +93,17 @@ __asm__(BEGIN(HOOK_NAME(vfork))
 __asm__(BEGIN(HOOK_NAME(vfork))
 	"	hint	34\n" /* bti c */
 	"	stp	x29, x30, [sp, -16]!\n"
-	"	.cfi_adjust_cfa_offset 16\n"
-	"	.cfi_offset x29, -16\n"
-	"	.cfi_offset x30, -8\n"
-	"	bl	real_vfork\n"
+	"	mov	x0, x30\n"
+	"	bl	vfork_begins\n"
 	"	ldp	x29, x30, [sp], 16\n"
-	"	.cfi_adjust_cfa_offset -16\n"
-	"	.cfi_restore x29\n"
-	"	.cfi_restore x30\n"
 	"	mov	x16, x0\n"
-	"	mrs	x1, tpidr_el0\n"
-	"	adrp	x2, :gottprel:inside_vfork\n"
-	"	ldr	x2, [x2, :gottprel_lo12:inside_vfork]\n"
-	"	ldrb	w3, [x1, x2]\n"
-	"	cbnz	w3, 1f\n"
-	"	mov	w3, 1\n"
-	"	strb	w3, [x1, x2]\n"
-	"	adrp	x2, :gottprel:vfork_return\n"
-	"	ldr	x2, [x2, :gottprel_lo12:vfork_return]\n"
-	"	str	x30, [x1, x2]\n"
+	"	tbnz	w1, 0, 1f\n"
 	"	blr	x16\n"
-	"	mrs	x1, tpidr_el0\n"
-	"	adrp	x2, :gottprel:vfork_return\n"
-	"	ldr	x2, [x2, :gottprel_lo12:vfork_return]\n"
-	"	ldr	x30, [x1, x2]\n"
-	"	cbz	w0, 2f\n"
-	"	adrp	x2, :gottprel:inside_vfork\n"
-	"	ldr	x2, [x2, :gottprel_lo12:inside_vfork]\n"
-	"	strb	wzr, [x1, x2]\n"
-	"2:	ret\n"
+	"	str	x0, [sp, -16]!\n"
+	"	bl	vfork_ended\n"
+	"	mov	x30, x0\n"
+	"	ldr	x0, [sp], 16\n"
+	"	ret\n"
 	"1:	br	x16\n"
 	END(HOOK_NAME(vfork)));
 
