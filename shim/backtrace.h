@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Who called when a circuit opened (SHUNT_BACKTRACE=1). libunwind is loaded at run time and only
- * here: linked, it would replace the C++ unwinder of every host. Needs its library, not its headers.
+ * here: linked, it would replace the C++ unwinder of every host. Needs its library, not its
+ * headers.
  *
  * Unwinding and symbol names take the loader's lock, which the rest of the shim never does; that is
  * the price of asking for backtraces.

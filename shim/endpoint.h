@@ -10,8 +10,8 @@
 #include "core/target.h"
 
 /*
- * False for what is not ours to judge: NULL, a pointer that cannot be user memory, a length too short
- * for the family, a family other than AF_INET and AF_INET6. Reads nothing but what the length
+ * False for what is not ours to judge: NULL, a pointer that cannot be user memory, a length too
+ * short for the family, a family other than AF_INET and AF_INET6. Reads nothing but what the length
  * covers. v4-mapped becomes IPv4.
  */
 bool endpoint_read(const struct sockaddr *address, socklen_t length, struct address *ret_address,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Name lookups. A refused one ends as a resolver that does not answer does, in every field: measured
- * on glibc, whose gethostbyname family then sets errno to EAGAIN as well.
+ * Name lookups. A refused one ends as a resolver that does not answer does, in every field:
+ * measured on glibc, whose gethostbyname family then sets errno to EAGAIN as well.
  */
 #include <errno.h>
 
@@ -21,8 +21,9 @@ static bool asks_resolver(const char *node, const struct addrinfo *hints)
 	return node && !(hints && hints->ai_flags & AI_NUMERICHOST);
 }
 
-HOOK(int, getaddrinfo, (const char *node, const char *service, const struct addrinfo *hints,
-		struct addrinfo **result))
+HOOK(int, getaddrinfo,
+		(const char *node, const char *service, const struct addrinfo *hints,
+				struct addrinfo **result))
 {
 	void *frame = __builtin_frame_address(0);
 	int error;
@@ -91,8 +92,9 @@ static int reentrant_ended(const char *name, int error, struct hostent **result,
 	return error;
 }
 
-HOOK(int, gethostbyname_r, (const char *name, struct hostent *entry, char *buffer, size_t size,
-		struct hostent **result, int *h_error))
+HOOK(int, gethostbyname_r,
+		(const char *name, struct hostent *entry, char *buffer, size_t size,
+				struct hostent **result, int *h_error))
 {
 	void *frame = __builtin_frame_address(0);
 
@@ -101,12 +103,14 @@ HOOK(int, gethostbyname_r, (const char *name, struct hostent *entry, char *buffe
 	if (!lookup_begin(name))
 		return refuse_reentrant(result, h_error);
 	inside_enter(frame);
-	return reentrant_ended(name, real()->gethostbyname_r(name, entry, buffer, size, result,
-			h_error), result, h_error);
+	return reentrant_ended(name,
+			real()->gethostbyname_r(name, entry, buffer, size, result, h_error), result,
+			h_error);
 }
 
-HOOK(int, gethostbyname2_r, (const char *name, int family, struct hostent *entry, char *buffer,
-		size_t size, struct hostent **result, int *h_error))
+HOOK(int, gethostbyname2_r,
+		(const char *name, int family, struct hostent *entry, char *buffer, size_t size,
+				struct hostent **result, int *h_error))
 {
 	void *frame = __builtin_frame_address(0);
 
@@ -115,6 +119,8 @@ HOOK(int, gethostbyname2_r, (const char *name, int family, struct hostent *entry
 	if (!lookup_begin(name))
 		return refuse_reentrant(result, h_error);
 	inside_enter(frame);
-	return reentrant_ended(name, real()->gethostbyname2_r(name, family, entry, buffer, size,
-			result, h_error), result, h_error);
+	return reentrant_ended(name,
+			real()->gethostbyname2_r(
+					name, family, entry, buffer, size, result, h_error),
+			result, h_error);
 }

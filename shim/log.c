@@ -21,7 +21,10 @@
 
 static _Atomic int active_kind = LOG_OFF;
 static const char *file_path;
-static struct { dev_t device; ino_t inode; } stderr_at_start;
+static struct {
+	dev_t device;
+	ino_t inode;
+} stderr_at_start;
 
 static void close_raw(long fd)
 {
@@ -41,9 +44,10 @@ static void date_from_days(uint64_t days, unsigned int *ret_year, unsigned int *
 	unsigned int era = (unsigned int)(shifted / 146097);
 	unsigned int day_of_era = (unsigned int)(shifted % 146097);
 	unsigned int year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36524 -
-			day_of_era / 146096) / 365;
-	unsigned int day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 -
-			year_of_era / 100);
+						   day_of_era / 146096) /
+				   365;
+	unsigned int day_of_year =
+			day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
 	unsigned int month_from_march = (5 * day_of_year + 2) / 153;
 
 	*ret_day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
@@ -77,14 +81,14 @@ char *log_format_time(uint64_t unix_seconds, char *ret)
 	return ret;
 }
 
-/* Room for a whole line, and somebody to read it? Otherwise a write would wait, or raise SIGPIPE. */
+/* Room for a whole line, and somebody to read it? Else a write would wait, or raise SIGPIPE. */
 static bool takes_line(long fd)
 {
 	struct pollfd wait = { .fd = (int)fd, .events = POLLOUT };
 	struct timespec at_once = { 0 };
 
 	return raw_syscall(SYS_ppoll, (long)&wait, 1, (long)&at_once, 0, 0, 0) == 1 &&
-			wait.revents == POLLOUT;
+	       wait.revents == POLLOUT;
 }
 
 /* Past the limit the kernel would raise SIGXFSZ. */
@@ -95,7 +99,7 @@ static bool fits_file(const struct stat *file, size_t length)
 	if (raw_syscall(SYS_prlimit64, 0, RLIMIT_FSIZE, 0, (long)&limit, 0, 0))
 		return false;
 	return limit.rlim_cur == RLIM_INFINITY ||
-			(uint64_t)file->st_size + length <= limit.rlim_cur;
+	       (uint64_t)file->st_size + length <= limit.rlim_cur;
 }
 
 static void write_stderr(const char *line, size_t length)
@@ -119,8 +123,9 @@ static void write_file(const char *line, size_t length)
 
 	if (fd < 0)
 		return;
-	if (stat_raw(fd, &file) && (S_ISCHR(file.st_mode) ||
-			(S_ISREG(file.st_mode) && fits_file(&file, length))))
+	if (stat_raw(fd, &file) &&
+			(S_ISCHR(file.st_mode) ||
+					(S_ISREG(file.st_mode) && fits_file(&file, length))))
 		raw_syscall(SYS_write, fd, (long)line, (long)length, 0, 0, 0);
 	close_raw(fd);
 }
@@ -128,8 +133,8 @@ static void write_file(const char *line, size_t length)
 static void send_syslog(const char *line, size_t length)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX, .sun_path = "/dev/log" };
-	long fd = raw_syscall(SYS_socket, AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, 0,
-			0, 0);
+	long fd = raw_syscall(
+			SYS_socket, AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, 0, 0, 0);
 
 	if (fd < 0)
 		return;
@@ -151,8 +156,8 @@ static size_t put_prefix(enum log_kind kind, char *line, size_t size)
 		return text_format(line, size, SYSLOG_INFO_LOCAL0 "shunt[%u]: ", pid);
 	/* The vDSO's, not localtime: no lock, no file, no system call. */
 	clock_gettime(CLOCK_REALTIME, &now);
-	return text_format(line, size, "%s shunt[%u]: ",
-			log_format_time((uint64_t)now.tv_sec, time), pid);
+	return text_format(line, size,
+			"%s shunt[%u]: ", log_format_time((uint64_t)now.tv_sec, time), pid);
 }
 
 static void write_line(enum log_kind kind, char *line, size_t length)
@@ -170,8 +175,8 @@ static void write_line(enum log_kind kind, char *line, size_t length)
 
 void log_line(const char *format, ...)
 {
-	enum log_kind kind = (enum log_kind)atomic_load_explicit(&active_kind,
-			memory_order_acquire);
+	enum log_kind kind =
+			(enum log_kind)atomic_load_explicit(&active_kind, memory_order_acquire);
 	char line[LOG_LINE_SIZE];
 	int kept = errno;
 	size_t length;

@@ -4,7 +4,8 @@
  * by longjmp: an open lookup of a thread is settled by that thread's next hooked call.
  *
  * Each thread has one open lookup at most, and at most 256 are open in all: of more, the oldest is
- * settled. Everything keeps errno and h_errno, and does nothing where runtime_is_judging() is false.
+ * settled. Everything keeps errno and h_errno, and does nothing where runtime_is_judging() is
+ * false.
  */
 #ifndef SHUNT_SHIM_LOOKUP_H
 #define SHUNT_SHIM_LOOKUP_H
@@ -13,7 +14,8 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* False: refused, answer EAI_AGAIN / TRY_AGAIN at once. Numeric, empty and NULL hosts always pass. */
+/* False: refused, answer EAI_AGAIN / TRY_AGAIN at once. Numeric, empty and NULL hosts always pass.
+ */
 bool lookup_begin(const char *host);
 
 /* getaddrinfo() returned `error` (with EAI_SYSTEM errno tells more); learns the names of `list` on

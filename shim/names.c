@@ -7,12 +7,12 @@
 
 #include "core/text.h"
 
-#define WAYS 4
-#define NAME_SETS 512
-#define PLACE_SETS 1024
+#define WAYS		4
+#define NAME_SETS	512
+#define PLACE_SETS	1024
 #define NAMES_PER_PLACE 4
-#define TEXT_WORDS (HOST_SIZE / sizeof(uint64_t))
-#define ADDRESS_WORDS 3
+#define TEXT_WORDS	(HOST_SIZE / sizeof(uint64_t))
+#define ADDRESS_WORDS	3
 /* A writer that a signal handler left by longjmp, or that fork cut off, stays in the middle of its
  * entry for ever: nobody waits longer than this. */
 #define MAX_TRIES 64
@@ -77,7 +77,7 @@ static void touch(struct stamp *stamp)
 static bool lock(struct stamp *stamp, uint64_t seen)
 {
 	return !(seen & 1) && atomic_compare_exchange_strong_explicit(&stamp->version, &seen,
-			seen + 1, memory_order_acquire, memory_order_relaxed);
+					      seen + 1, memory_order_acquire, memory_order_relaxed);
 }
 
 static void unlock(struct stamp *stamp, uint64_t seen)
@@ -114,7 +114,7 @@ static void name_write(struct name *name, uint64_t hash, const char *host)
 		store(&name->text[i], words[i]);
 }
 
-/* A reference to that name, which is stored if it was not; 0 where others are at work in its set. */
+/* A reference to that name, stored if it was not; 0 where others are at work in its set. */
 static uint64_t name_put(const char *host)
 {
 	uint64_t hash = hash_of(host), seen;
@@ -189,7 +189,7 @@ static struct place_key place_key_of(const struct address *address)
 	memcpy(key.words, address, sizeof(*address));
 	/* Any odd constants: the upper bits of the product depend on all of the address. */
 	hash = (key.words[0] ^ key.words[1] * 0x9e3779b97f4a7c15u ^ key.words[2]) *
-			0xbf58476d1ce4e5b9u;
+	       0xbf58476d1ce4e5b9u;
 	key.ways = &place_table[(hash >> 32) % PLACE_SETS * WAYS];
 	return key;
 }

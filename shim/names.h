@@ -5,8 +5,8 @@
  * allocates nothing, async-signal-safe; a reader never sees half an entry.
  *
  * Up to four names may share an address: the calling thread's own last lookup decides, otherwise
- * the last writer. A name that no rule is decided by is remembered only for addresses already known,
- * so that it hides the ruled name there.
+ * the last writer. A name that no rule is decided by is remembered only for addresses already
+ * known, so that it hides the ruled name there.
  */
 #ifndef SHUNT_SHIM_NAMES_H
 #define SHUNT_SHIM_NAMES_H

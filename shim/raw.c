@@ -11,9 +11,9 @@ long raw_syscall(long number, long a, long b, long c, long d, long e, long f)
 	long result;
 
 	__asm__ __volatile__("syscall"
-			: "=a"(result)
-			: "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
-			: "rcx", "r11", "memory");
+			     : "=a"(result)
+			     : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+			     : "rcx", "r11", "memory");
 	return result;
 }
 
@@ -30,9 +30,9 @@ long raw_syscall(long number, long a, long b, long c, long d, long e, long f)
 	register long x5 __asm__("x5") = f;
 
 	__asm__ __volatile__("svc 0"
-			: "+r"(x0)
-			: "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5)
-			: "memory");
+			     : "+r"(x0)
+			     : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5)
+			     : "memory");
 	return x0;
 }
 

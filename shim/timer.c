@@ -25,8 +25,8 @@
 /* When the thread is the last one alive, glibc runs the program's exit handlers on its stack. */
 #define STACK_ABOVE_MINIMUM 65536
 /* How often it looks whether it is the last thread alive, at least. */
-#define LOOK_ROUND_NS 100000000ull
-#define WAIT_STEP_NS 50000
+#define LOOK_ROUND_NS  100000000ull
+#define WAIT_STEP_NS   50000
 #define WAIT_STEPS_MAX 20000 /* one second */
 
 enum timer_state { TIMER_IDLE, TIMER_STARTING, TIMER_RUNNING };
@@ -62,10 +62,10 @@ static bool watch_add(uint32_t word)
 		seen = atomic_load_explicit(slot, memory_order_relaxed);
 		if (seen == word)
 			return false;
-		/* seq_cst, as in all that orders `watched` against `state`: the thread goes idle and
-		 * then looks for watches, we add a watch and then look whether it is idle. */
+		/* seq_cst, as in all that orders `watched` against `state`: the thread goes idle
+		 * and then looks for watches, we add a watch and then look whether it is idle. */
 		if (!seen && atomic_compare_exchange_strong_explicit(slot, &seen, word,
-				memory_order_seq_cst, memory_order_relaxed))
+					     memory_order_seq_cst, memory_order_relaxed))
 			return true;
 		if (seen == word)
 			return false;
@@ -150,14 +150,13 @@ static bool is_last_alive(void)
 	if (threads > 2)
 		return false;
 	return raw_syscall(SYS_readlinkat, AT_FDCWD, (long)"/proc/self/exe", (long)path,
-			sizeof(path), 0, 0) == -ENOENT;
+			       sizeof(path), 0, 0) == -ENOENT;
 }
 
 static bool must_end(void)
 {
 	return atomic_load_explicit(&timer.is_stopping, memory_order_seq_cst) ||
-			atomic_load_explicit(&runtime.has_filter, memory_order_relaxed) ||
-			is_last_alive();
+	       atomic_load_explicit(&runtime.has_filter, memory_order_relaxed) || is_last_alive();
 }
 
 /* Nothing is watched: true where the thread may go. */
@@ -177,8 +176,8 @@ static void *timer_run(void *nothing)
 	uint64_t now_ns, due_ns;
 	uint32_t bell;
 
-	atomic_store_explicit(&timer.thread_id,
-			(uint32_t)raw_syscall(SYS_gettid, 0, 0, 0, 0, 0, 0), memory_order_release);
+	atomic_store_explicit(&timer.thread_id, (uint32_t)raw_syscall(SYS_gettid, 0, 0, 0, 0, 0, 0),
+			memory_order_release);
 	raw_syscall(SYS_prctl, PR_SET_NAME, (long)"shunt-timer", 0, 0, 0, 0);
 	atomic_store_explicit(&timer.state, TIMER_RUNNING, memory_order_seq_cst);
 	for (;;) {
@@ -222,8 +221,8 @@ static void timer_start(uint64_t due_ns)
 
 	if (due_ns <= atomic_load_explicit(&timer.given_up_ns, memory_order_relaxed) ||
 			atomic_load_explicit(&timer.is_stopping, memory_order_seq_cst) ||
-			!atomic_compare_exchange_strong_explicit(&timer.state, &idle, TIMER_STARTING,
-					memory_order_seq_cst, memory_order_relaxed))
+			!atomic_compare_exchange_strong_explicit(&timer.state, &idle,
+					TIMER_STARTING, memory_order_seq_cst, memory_order_relaxed))
 		return;
 	error = thread_create((size_t)PTHREAD_STACK_MIN + STACK_ABOVE_MINIMUM);
 	/* The program's own thread-local data did not fit. */
@@ -259,6 +258,14 @@ void timer_watch(const struct rule *rule, struct cell *cell, uint64_t due_ns)
 		bell_ring();
 }
 
+void timer_watch_open(const struct rule *rule, const struct breaker *breaker, uint64_t now_ns)
+{
+	uint64_t due_ns = breaker_wake_time_ns(breaker, now_ns);
+
+	if (due_ns)
+		timer_watch(rule, breaker->cell, due_ns);
+}
+
 static void wait_step(void)
 {
 	struct timespec step = { .tv_nsec = WAIT_STEP_NS };
@@ -283,11 +290,13 @@ void timer_stop(void)
 	uint32_t thread_id;
 
 	atomic_store_explicit(&timer.is_stopping, true, memory_order_seq_cst);
-	for (int step = 0; step < WAIT_STEPS_MAX && atomic_load_explicit(&timer.state,
-			memory_order_seq_cst) == TIMER_STARTING; step++)
+	for (int step = 0;
+			step < WAIT_STEPS_MAX &&
+			atomic_load_explicit(&timer.state, memory_order_seq_cst) == TIMER_STARTING;
+			step++)
 		wait_step();
 	thread_id = atomic_load_explicit(&timer.thread_id, memory_order_acquire);
-	/* On the thread itself when it was the last one alive: glibc runs the exit handlers on it. */
+	/* On the thread itself when it was the last one alive: glibc runs exit handlers there. */
 	if (thread_id && thread_id != (uint32_t)raw_syscall(SYS_gettid, 0, 0, 0, 0, 0, 0)) {
 		bell_ring();
 		wait_until_gone(thread_id);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The timer thread: moves open circuits to half-open when their sleep window ends. Exists only while
- * something is due; correctness never depends on it (DESIGN.md section 7).
+ * The timer thread: moves open circuits to half-open when their sleep window ends. Exists only
+ * while something is due; correctness never depends on it (DESIGN.md section 7).
  *
  * It blocks all signals, has a small stack and no descriptor, and ends at once when it is the last
  * thread alive, when a seccomp filter was seen, and when nothing is watched. Starting it calls
@@ -13,6 +13,7 @@
 
 #include <stdint.h>
 
+#include "core/breaker.h"
 #include "core/cell.h"
 #include "core/config.h"
 
@@ -20,6 +21,9 @@
  * thread where SHUNT_TIMER allows (auto: only in a program that already has threads). Never blocks,
  * never fails the caller, keeps errno; costs a few loads where the circuit is watched already. */
 void timer_watch(const struct rule *rule, struct cell *cell, uint64_t due_ns);
+
+/* The same where the circuit is open, due at the end of its sleep window. */
+void timer_watch_open(const struct rule *rule, const struct breaker *breaker, uint64_t now_ns);
 
 /* Ends the thread and waits until the kernel has let go of it: before unshare(), setns() and a
  * seccomp filter. No system call where there never was one. A later timer_watch() may start it

@@ -38,7 +38,9 @@ static struct addrinfo answer = {
 };
 static char *entry_list[] = { (char *)&resolved.sin_addr, NULL };
 static struct hostent host_answer = {
-	.h_addrtype = AF_INET, .h_length = 4, .h_addr_list = entry_list,
+	.h_addrtype = AF_INET,
+	.h_length = 4,
+	.h_addr_list = entry_list,
 };
 
 static int fake_getaddrinfo(const char *node, const char *service, const struct addrinfo *hints,
@@ -116,7 +118,8 @@ static void start_with_rule(void)
 {
 	char *const environment[] = {
 		"SHUNT_BREAK_DB=db.internal volume=3 sleep=1h lease=1h abandon=1h",
-		"SHUNT_TIMER=off", NULL,
+		"SHUNT_TIMER=off",
+		NULL,
 	};
 
 	start(environment);
@@ -266,7 +269,8 @@ Test(lookup_any, numeric_hosts_are_never_touched, .init = start_with_any)
 
 Test(lookup_any, names_that_look_like_numbers_are_names, .init = start_with_any)
 {
-	const char *const hosts[] = { "1and1.com", "10.1.2.3.nip.io", "0xcafe.org", "a.1", "1.2.", "." };
+	const char *const hosts[] = { "1and1.com", "10.1.2.3.nip.io", "0xcafe.org", "a.1", "1.2.",
+		"." };
 
 	for (size_t i = 0; i < sizeof(hosts) / sizeof(*hosts); i++)
 		cr_assert_not(lookup_is_numeric(hosts[i]), "%s", hosts[i]);
@@ -310,10 +314,12 @@ Test(lookup, the_whole_gethostbyname_family_is_metered)
 	cr_assert_eq(hook_gethostbyname("db.internal"), &host_answer);
 	cr_assert_eq(hook_gethostbyname2("db.internal", AF_INET), &host_answer);
 	cr_assert_eq(hook_gethostbyname_r("db.internal", &entry, buffer, sizeof(buffer), &result,
-			&h_error), 0);
+				     &h_error),
+			0);
 	cr_assert_eq(result, &host_answer);
 	cr_assert_eq(hook_gethostbyname2_r("db.internal", AF_INET, &entry, buffer, sizeof(buffer),
-			&result, &h_error), 0);
+				     &result, &h_error),
+			0);
 	cr_assert_eq(total(CELL_TOTAL_success), 4);
 }
 
@@ -337,12 +343,14 @@ Test(lookup, a_refused_gethostbyname_r_keeps_its_contract)
 
 	trip();
 	cr_assert_eq(hook_gethostbyname_r("db.internal", &entry, buffer, sizeof(buffer), &result,
-			&h_error), EAGAIN);
+				     &h_error),
+			EAGAIN);
 	cr_assert_null(result);
 	cr_assert_eq(h_error, TRY_AGAIN);
 	result = &entry;
 	cr_assert_eq(hook_gethostbyname2_r("db.internal", AF_INET, &entry, buffer, sizeof(buffer),
-			&result, &h_error), EAGAIN);
+				     &result, &h_error),
+			EAGAIN);
 	cr_assert_null(result);
 }
 
@@ -355,7 +363,8 @@ Test(lookup, a_buffer_that_is_too_small_is_no_outcome)
 	for (int i = 0; i < 10; i++) {
 		errno = 0;
 		cr_assert_eq(hook_gethostbyname_r("db.internal", &entry, buffer, sizeof(buffer),
-				&result, &h_error), ERANGE);
+					     &result, &h_error),
+				ERANGE);
 		cr_assert_eq(errno, ERANGE);
 		cr_assert_eq(h_error, NETDB_INTERNAL);
 	}

@@ -168,7 +168,7 @@ Test(names, a_name_in_use_outlives_ten_thousand_others)
 }
 
 #define RACE_ADDRESSES 64
-#define RACE_ROUNDS 20000
+#define RACE_ROUNDS    20000
 
 /* Every name tells its own address, so that a reader can tell a name of another address, or half a
  * name, from a right one. */
@@ -189,7 +189,8 @@ static void *race(void *argument)
 		name = found(address_numbered(number));
 		seen += name != NULL;
 		if (name && (sscanf(name, "%u.", &read) != 1 || read != number ||
-				sscanf(strchr(name, '-') + 3, "%u", &read) != 1 || read != number))
+					    sscanf(strchr(name, '-') + 3, "%u", &read) != 1 ||
+					    read != number))
 			wrong++;
 	}
 	return (void *)(seen ? wrong : -1);

@@ -60,8 +60,8 @@ static struct watched open_circuit(const char *name)
 			watched.rule = &runtime.config.rules[i];
 	cr_assert_not_null(watched.rule);
 	endpoint.host = watched.rule->target.host;
-	watched.breaker = runtime_breaker(watched.rule, runtime_cell(watched.rule, CELL_LOOKUP,
-			&endpoint, now_ns));
+	watched.breaker = runtime_breaker(
+			watched.rule, runtime_cell(watched.rule, CELL_LOOKUP, &endpoint, now_ns));
 	breaker_trip(&watched.breaker, now_ns);
 	return watched;
 }
@@ -75,8 +75,8 @@ static void watch(const struct watched *watched)
 /* breaker_state() without the passing of time: what the word says. */
 static bool is_half_open(const struct watched *watched)
 {
-	uint64_t word = atomic_load_explicit(&watched->breaker.cell->circuit.word,
-			memory_order_acquire);
+	uint64_t word = atomic_load_explicit(
+			&watched->breaker.cell->circuit.word, memory_order_acquire);
 
 	return word >> 62 == CIRCUIT_HALF_OPEN;
 }
