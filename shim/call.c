@@ -10,35 +10,33 @@
 /* How long a probe may hold its slot on a connection that is established and silent. */
 #define SILENT_LEASE_MS ((uint32_t)(EXCHANGE_IDLE_NS / 1000000))
 
-static struct permit permit_swap(struct connection *connection, struct permit permit)
+/* Relaxed loads and stores: of all who would end a call the exchange lets one, and only that one asks
+ * for the permit. The exchange's flags order what was written before. */
+static struct permit permit_of(const struct connection *connection)
 {
-	uint64_t word;
+	uint64_t word = atomic_load_explicit(&connection->permit, memory_order_relaxed);
+	struct permit permit;
 
-	memcpy(&word, &permit, sizeof(word));
-	/* acq_rel: who ends a call sees all that who began it wrote, and the other way round. */
-	word = atomic_exchange_explicit(&connection->permit, word, memory_order_acq_rel);
 	memcpy(&permit, &word, sizeof(permit));
 	return permit;
 }
 
+static void permit_set(struct connection *connection, struct permit permit)
+{
+	uint64_t word;
+
+	memcpy(&word, &permit, sizeof(word));
+	atomic_store_explicit(&connection->permit, word, memory_order_relaxed);
+}
+
 void call_begin(struct connection *connection, struct permit permit)
 {
-	permit_swap(connection, permit);
+	permit_set(connection, permit);
 }
 
 void call_forget(struct connection *connection)
 {
-	permit_swap(connection, (struct permit){ 0 });
-}
-
-static void permit_replace(struct connection *connection, struct permit held, struct permit now)
-{
-	uint64_t expected, wanted;
-
-	memcpy(&expected, &held, sizeof(expected));
-	memcpy(&wanted, &now, sizeof(wanted));
-	atomic_compare_exchange_strong_explicit(&connection->permit, &expected, wanted,
-			memory_order_acq_rel, memory_order_relaxed);
+	permit_set(connection, (struct permit){ 0 });
 }
 
 const struct settings *call_settings(const struct connection *connection)
@@ -50,17 +48,15 @@ const struct settings *call_settings(const struct connection *connection)
 static void renew(struct connection *connection, const struct breaker *breaker, bool is_silent,
 		uint64_t now_ns)
 {
-	struct permit permit;
-	uint64_t word = atomic_load_explicit(&connection->permit, memory_order_acquire);
+	struct permit permit = permit_of(connection);
 	uint32_t lease_ms = breaker->settings->lease_ms;
 
-	memcpy(&permit, &word, sizeof(permit));
 	if (permit.kind != PERMIT_PROBE)
 		return;
 	if (is_silent && lease_ms && lease_ms <= SILENT_LEASE_MS)
 		return;
-	permit_replace(connection, permit, breaker_renew(breaker, permit,
-			is_silent ? SILENT_LEASE_MS : 0, now_ns));
+	permit_set(connection, breaker_renew(breaker, permit, is_silent ? SILENT_LEASE_MS : 0,
+			now_ns));
 }
 
 void call_settle(struct connection *connection, struct exchange_step step, uint64_t now_ns)
@@ -73,7 +69,8 @@ void call_settle(struct connection *connection, struct exchange_step step, uint6
 		return;
 	breaker = runtime_breaker(connection->rule, connection->cell);
 	if (step.ended != OUTCOME_NONE) {
-		permit = permit_swap(connection, (struct permit){ 0 });
+		permit = permit_of(connection);
+		call_forget(connection);
 		began_ns = atomic_load_explicit(&connection->exchange.began_ns,
 				memory_order_relaxed);
 		runtime_announce(&breaker, breaker_report(&breaker, permit, step.ended,

@@ -4,8 +4,8 @@
  * saw, and when; says when a call begins and how it ended. Knows no sockets and no clock, so that
  * recorded traces can be replayed into it.
  *
- * An exchange never holds the permit: whoever does swaps it out when a step says that the call ended,
- * so that racing threads settle it exactly once. All fields that threads may share are atomics;
+ * An exchange never holds the permit: whoever does takes it out when a step says that the call ended,
+ * which of racing threads exactly one is told. All fields that threads may share are atomics;
  * lock-free, allocates nothing, async-signal-safe. Times are CLOCK_MONOTONIC in nanoseconds and may
  * come from the coarse clock, a few milliseconds back. Zeroed memory is an exchange on which nothing
  * has happened.
@@ -32,7 +32,7 @@ enum exchange_flag {
 	EXCHANGE_OPEN = 1 << 0,        /* a call is open on it */
 	EXCHANGE_PENDING = 1 << 1,     /* connecting */
 	EXCHANGE_ESTABLISHED = 1 << 2,
-	EXCHANGE_SENT = 1 << 3,        /* the open call has sent a byte */
+	EXCHANGE_SENT = 1 << 3,        /* the open call is the first, and has sent a byte */
 	EXCHANGE_ANSWERED = 1 << 4,    /* some call had an answer: the next send starts another */
 	EXCHANGE_TLS = 1 << 5,
 	EXCHANGE_UNMETERED = 1 << 6,   /* SSH, rsync, HTTP/2, stdio, fork: no further calls */

@@ -179,6 +179,17 @@ static void cut(struct connection *connection, int fd)
 	real()->shutdown(fd, SHUT_RD);
 }
 
+/* Another thread may just have begun the very same call: its permit is the one that counts. */
+static void begin_call(struct connection *connection, struct permit permit, uint64_t now_ns)
+{
+	struct breaker breaker = runtime_breaker(connection->rule, connection->cell);
+
+	if (exchange_call(&connection->exchange, now_ns))
+		call_begin(connection, permit);
+	else
+		breaker_report(&breaker, permit, OUTCOME_UNUSED, 0, now_ns);
+}
+
 /* The first bytes of a call, or of a connection. */
 __attribute__((noinline)) static bool begin_send(struct gate *gate)
 {
@@ -192,8 +203,7 @@ __attribute__((noinline)) static bool begin_send(struct gate *gate)
 	if (!step.starts_call || !connection->rule)
 		return true;
 	if (call_acquire(connection->rule, connection->cell, now_ns, &permit)) {
-		call_begin(connection, permit);
-		exchange_call(&connection->exchange, now_ns);
+		begin_call(connection, permit, now_ns);
 		return true;
 	}
 	if (runtime.observe)
@@ -238,6 +248,12 @@ ssize_t gate_sent(struct gate *gate, ssize_t result)
 	return result;
 }
 
+static void begin_receive(struct gate *gate)
+{
+	gate->began_ns = clock_coarse_ns();
+	exchange_wait_begins(&gate->connection->exchange, gate->began_ns);
+}
+
 bool gate_receive(struct gate *gate, struct connection *connection, struct bytes bytes, int flags)
 {
 	*gate = (struct gate){
@@ -252,7 +268,7 @@ bool gate_receive(struct gate *gate, struct connection *connection, struct bytes
 	if (process_is_vfork_child())
 		gate->connection = NULL;
 	else if (exchange_times_receive(&connection->exchange))
-		gate->began_ns = clock_coarse_ns();
+		begin_receive(gate);
 	return true;
 }
 
