@@ -171,7 +171,7 @@ static bool claim_is_alone(const struct search *search, uint32_t own_step, uint6
 			index_swap(table, own, claimed, word_make(INDEX_VACANT, claimed, 0));
 			return false;
 		}
-		/* Ours is the earlier. Should the other have become LIVE meanwhile, it wins: look again. */
+		/* Ours is the earlier; but if the other is LIVE by now, it wins: look again. */
 		if (state_of(word) == INDEX_CLAIMING &&
 				!index_swap(table, slot, word, word_make(INDEX_VACANT, word, 0)))
 			step--;
@@ -187,9 +187,9 @@ static bool cell_clear(const struct search *search, uint32_t slot, uint64_t clai
 	const size_t rest = offsetof(struct cell, totals);
 
 	return words_store(&cell->key, search->key, sizeof(cell->key), guard, claimed) &&
-			words_store(&cell->override, NULL, sizeof(cell->override), guard, claimed) &&
-			words_store(&cell->consecutive, NULL, sizeof(cell->consecutive), guard, claimed) &&
-			words_store((char *)cell + rest, NULL, sizeof(*cell) - rest, guard, claimed);
+		words_store(&cell->override, NULL, sizeof(cell->override), guard, claimed) &&
+		words_store(&cell->consecutive, NULL, sizeof(cell->consecutive), guard, claimed) &&
+		words_store((char *)cell + rest, NULL, sizeof(*cell) - rest, guard, claimed);
 }
 
 /* The owner of a claim does this once; who completes it for a dead owner leaves the circuit. */

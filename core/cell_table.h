@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The cells of all targets, found by full key, shared between processes of which any may die at any
- * instruction. Lock-free, allocates nothing, makes no system call, async-signal-safe; any bit pattern
- * is a legal table.
+ * instruction. Lock-free, allocates nothing, makes no system call, async-signal-safe; any bit
+ * pattern is a legal table.
  */
 #ifndef SHUNT_CORE_CELL_TABLE_H
 #define SHUNT_CORE_CELL_TABLE_H
@@ -21,8 +21,8 @@
 struct cell_table {
 	_Atomic uint64_t full_until_ns; /* no cell is free or idle: don't look again before */
 	uint64_t reserved[7];
-	/* One word per cell: state 2 | turn 14 | hash of the key 48. The turn grows with each claim, so
-	 * that a late hand on an earlier claim is noticed. */
+	/* One word per cell: state 2 | turn 14 | hash of the key 48. The turn grows with each
+	 * claim, so that a late hand on an earlier claim is noticed. */
 	_Atomic uint64_t index[CELL_TABLE_SIZE];
 	struct cell cells[CELL_TABLE_SIZE];
 };
@@ -39,9 +39,10 @@ uint64_t cell_key_hash(const struct cell_key *key);
 
 /*
  * The cell of that key; claimed if there is none yet. Of processes that claim at once all get the
- * same cell, and one that dies half way blocks nobody. When no cell is free, one that nobody used for
- * CELL_IDLE_NS and its window is given to the new target: closed, empty, in a new epoch, so that
- * permits of the old target are late. Open and forced circuits are never given away. NULL when all
+ * same cell, and one that dies half way blocks nobody. When no cell is free, one that nobody used
+ * for CELL_IDLE_NS and its window is given to the new target: closed, empty, in a new epoch, so
+ * that permits of the old target are late. Whoever keeps a pointer to a cell from call to call asks
+ * cell_table_is() before the next. Open and forced circuits are never given away. NULL when all
  * cells are busy.
  */
 struct cell *cell_table_get(struct cell_table *table, const struct cell_key *key, uint64_t hash,

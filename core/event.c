@@ -48,8 +48,8 @@ static uint64_t event_check(const struct event *event)
 }
 
 /*
- * Takes the slot for `sequence`, from whoever has it: an older writer is dead or a whole lap slow. A
- * newer one has lapped us; but a number that was never given out is garbage.
+ * Takes the slot for `sequence`, from whoever has it: an older writer is dead or a whole lap slow.
+ * A newer one has lapped us; but a number that was never given out is garbage.
  */
 static bool slot_claim(struct event_ring *ring, struct event_slot *slot, uint64_t sequence)
 {
@@ -73,12 +73,13 @@ void event_write(struct event_ring *ring, const struct event *event)
 	struct event_slot *slot = slot_of(ring, sequence);
 	struct event numbered = *event;
 	uint64_t check, busy = word_busy(sequence);
+	const _Atomic uint64_t *guard = &slot->sequence;
 
 	numbered.sequence = sequence;
 	check = event_check(&numbered);
 	if (!slot_claim(ring, slot, sequence) ||
-			!words_store(slot->words, &numbered.time_ns, PAYLOAD_SIZE, &slot->sequence, busy) ||
-			!words_store(&slot->check, &check, sizeof(check), &slot->sequence, busy))
+			!words_store(slot->words, &numbered.time_ns, PAYLOAD_SIZE, guard, busy) ||
+			!words_store(&slot->check, &check, sizeof(check), guard, busy))
 		return;
 	atomic_compare_exchange_strong_explicit(&slot->sequence, &busy, word_complete(sequence),
 			memory_order_release, memory_order_relaxed);

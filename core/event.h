@@ -64,8 +64,8 @@ static_assert(sizeof(struct event_slot) == 192, "event layout is shared: bump SE
 void event_write(struct event_ring *ring, const struct event *event);
 
 /* Copies the oldest complete event with a sequence above `after`, of those the ring still has. What
- * its writer has not finished is skipped once a newer one is complete: it may have died. False where
- * there is none (yet). Text in *ret is terminated and printable whatever the ring holds. */
+ * its writer has not finished is skipped once a newer one is complete: it may have died. False
+ * where there is none (yet). Text in *ret is terminated and printable whatever the ring holds. */
 bool event_read(const struct event_ring *ring, uint64_t after, struct event *ret);
 
 /* Sequence of the newest event. */

@@ -3,13 +3,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/fs.h>
 #include <sched.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -159,8 +160,8 @@ static void *path_attach(const char *path, const struct mapping_format *format,
 	return memory;
 }
 
-/* Real space first: a write through the mapping of a sparse file on a full file system is SIGBUS for
- * the host. */
+/* Real space first: a write through the mapping of a sparse file on a full file system is SIGBUS
+ * for the host. */
 static const char *file_allocate(int fd, size_t size)
 {
 	int failed;
@@ -212,7 +213,9 @@ static void *unnamed_make(const char *directory, const char *path,
 	int error;
 
 	if (fd < 0) {
-		*ret_why = errno == EOPNOTSUPP || errno == EISDIR ? no_tmpfile : why_not_made(errno);
+		/* EISDIR is how a kernel answers that does not know the flag. */
+		*ret_why = errno == EOPNOTSUPP || errno == EISDIR ? no_tmpfile :
+								       why_not_made(errno);
 		return NULL;
 	}
 	memory = file_fill(fd, format, ret_why);
@@ -231,7 +234,8 @@ static int named_move(const char *temporary, const char *path)
 {
 	int error = 0;
 
-	if (!renameat2(AT_FDCWD, temporary, AT_FDCWD, path, RENAME_NOREPLACE))
+	/* libc declares it in stdio.h only. */
+	if (!syscall(SYS_renameat2, AT_FDCWD, temporary, AT_FDCWD, path, RENAME_NOREPLACE))
 		return 0;
 	/* Not every file system can refuse to replace. For a moment the file has two links. */
 	if (linkat(AT_FDCWD, temporary, AT_FDCWD, path, 0))
@@ -273,14 +277,14 @@ static void *named_make(const char *path, const struct mapping_format *format,
 static void directory_of(const char *path, char *ret, size_t size)
 {
 	const char *slash = strrchr(path, '/');
+	size_t length = slash ? (size_t)(slash - path) : 0;
 
 	if (!slash)
-		text_format(ret, size, ".");
-	else if (slash == path)
-		text_format(ret, size, "/");
+		text_copy(ret, size, ".");
+	else if (!length)
+		text_copy(ret, size, "/");
 	else
-		text_copy(ret, (size_t)(slash - path) + 1 < size ? (size_t)(slash - path) + 1 : size,
-				path);
+		text_copy(ret, length + 1 < size ? length + 1 : size, path);
 }
 
 static void *path_make(const char *path, const struct mapping_format *format,

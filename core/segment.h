@@ -42,7 +42,8 @@ struct segment_header {
 	uint64_t reserved[28];
 };
 
-static_assert(sizeof(struct segment_header) == 256, "header layout is shared: bump SEGMENT_VERSION");
+static_assert(sizeof(struct segment_header) == 256,
+		"header layout is shared: bump SEGMENT_VERSION");
 
 struct segment {
 	struct segment_header header;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Bytes in shared memory, read and written word by word while other processes write them. A copy may
- * mix two writers, never two halves of a word. `size` is a multiple of eight, memory is aligned to
- * eight. Async-signal-safe.
+ * Bytes in shared memory, read and written word by word while other processes write them. A copy
+ * may mix two writers, never two halves of a word. `size` is a multiple of eight, memory is aligned
+ * to eight. Async-signal-safe.
  */
 #ifndef SHUNT_CORE_WORDS_H
 #define SHUNT_CORE_WORDS_H
@@ -19,8 +19,8 @@ bool words_equal(const void *shared, const void *bytes, size_t size);
 
 /*
  * Writes the words that differ (`bytes` NULL: zeroes), each only while *guard is `value`. False as
- * soon as it is not: somebody else has taken over. A process that was stopped in the middle for long
- * can so harm one word at most. Whatever was stored before shows before every word.
+ * soon as it is not: somebody else has taken over. A process that is stopped in the middle for long
+ * harms one word at most. Whatever was stored before shows before every word.
  */
 bool words_store(void *shared, const void *bytes, size_t size, const _Atomic uint64_t *guard,
 		uint64_t value);

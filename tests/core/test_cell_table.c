@@ -23,7 +23,8 @@ static struct cell_table *table;
 
 static void setup(void)
 {
-	table = mmap(NULL, sizeof(*table), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	table = mmap(NULL, sizeof(*table), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+			0);
 	cr_assert_neq((void *)table, MAP_FAILED);
 }
 
@@ -447,7 +448,8 @@ Test(cell_table, random_bytes_harm_nobody)
 
 	for (int round = 0; round < 20; round++) {
 		for (size_t i = 0; i < sizeof(*table) / 4; i++)
-			((uint32_t *)table)[i] = (uint32_t)rand_r(&seed) << 16 ^ (uint32_t)rand_r(&seed);
+			((uint32_t *)table)[i] =
+				(uint32_t)rand_r(&seed) << 16 ^ (uint32_t)rand_r(&seed);
 		for (unsigned int i = 0; i < 50; i++) {
 			struct cell *cell = get(i, NOW);
 			struct cell_key key = key_of(i);

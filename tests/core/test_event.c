@@ -193,7 +193,8 @@ Test(event, any_bit_pattern_is_a_ring)
 		uint64_t after = 0;
 
 		for (size_t j = 0; j < sizeof(*ring) / 4; j++)
-			((uint32_t *)ring)[j] = (uint32_t)rand_r(&seed) << 16 ^ (uint32_t)rand_r(&seed);
+			((uint32_t *)ring)[j] =
+				(uint32_t)rand_r(&seed) << 16 ^ (uint32_t)rand_r(&seed);
 		atomic_store(&ring->head, heads[i % 7]);
 		cr_assert_not(event_read(ring, 0, &event), "garbage is no event");
 		cr_assert_not(event_read(ring, UINT64_MAX, &event));

@@ -171,7 +171,8 @@ Test(snapshot, random_bytes_come_out_within_bounds)
 		char text[64];
 
 		for (size_t i = 0; i < sizeof(*cell) / 4; i++)
-			((uint32_t *)cell)[i] = (uint32_t)rand_r(&seed) << 16 ^ (uint32_t)rand_r(&seed);
+			((uint32_t *)cell)[i] =
+				(uint32_t)rand_r(&seed) << 16 ^ (uint32_t)rand_r(&seed);
 		snapshot = taken(NOW);
 		cr_assert_lt(strlen(snapshot.key.name), sizeof(snapshot.key.name));
 		cr_assert_leq(snapshot.state, CIRCUIT_HALF_OPEN);

@@ -53,7 +53,8 @@ Test(words, a_hash_minds_length_and_order)
 	cr_assert_neq(words_hash(words, 96), words_hash(words, 88));
 	cr_assert_neq(words_hash(words, 96), words_hash(turned, 96));
 	cr_assert_neq(words_hash(words, 96), words_hash(moved, 96));
-	cr_assert_eq(words_hash(words, 96), 0xc609481447d801d0u, "it is part of the segment's layout");
+	cr_assert_eq(words_hash(words, 96), 0xc609481447d801d0u,
+		"it is part of the segment's layout");
 }
 
 Test(words, text_is_printable_and_ends)

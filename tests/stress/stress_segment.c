@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Processes that find, claim and reuse cells, and are killed while they do; then threads that do the
- * same, for the thread sanitizer. No target is ever lost or has two cells.
+ * Processes that find, claim and reuse cells, and are killed while they do; then threads that do
+ * the same, for the thread sanitizer. No target is ever lost or has two cells.
  */
 #include <pthread.h>
 #include <sched.h>
