@@ -44,11 +44,6 @@ static bool is_silent(const struct exchange *exchange)
 	return exchange_flags_are_silent(exchange_flags(exchange));
 }
 
-static void note_activity(struct exchange *exchange, uint64_t now_ns)
-{
-	silence_break(&exchange->silence, now_ns);
-}
-
 static void note_wait(struct exchange *exchange, uint64_t began_ns, uint64_t now_ns)
 {
 	silence_wait_ends(&exchange->silence, is_silent(exchange) ? began_ns : 0, now_ns);
@@ -229,7 +224,7 @@ static struct exchange_step sent_nothing(struct exchange *exchange, const struct
 		ssize_t result, int error, uint64_t now_ns)
 {
 	uint32_t flags = exchange_flags(exchange);
-	bool is_fresh = (flags & EXCHANGE_REUSED) && !(flags & EXCHANGE_SENT);
+	bool is_fresh = (flags & EXCHANGE_REUSED) && !silence_is_broken(&exchange->silence);
 
 	if (!(flags & EXCHANGE_OPEN))
 		return nothing;
@@ -240,29 +235,38 @@ static struct exchange_step sent_nothing(struct exchange *exchange, const struct
 	return fail(exchange, settings, error, now_ns);
 }
 
+/* The first bytes on the connection. */
+static struct exchange_step begins_to_speak(struct exchange *exchange,
+		const struct settings *settings, struct bytes bytes, uint64_t now_ns)
+{
+	struct exchange_step step = nothing;
+	uint32_t flags;
+
+	if (exchange_has(exchange, EXCHANGE_PENDING))
+		step = establish(exchange, settings, now_ns);
+	flags = exchange_flags(exchange);
+	flags_clear(exchange, EXCHANGE_IDLED);
+	flags_set(exchange, EXCHANGE_SPOKEN | protocol_flag(bytes) |
+			(exchange_flags_are_silent(flags) ? EXCHANGE_SENT : 0));
+	return (struct exchange_step){
+		.ended = step.ended,
+		.has_spoken = exchange_flags_are_silent(flags),
+	};
+}
+
 struct exchange_step exchange_sent(struct exchange *exchange, const struct settings *settings,
 		struct bytes bytes, ssize_t result, int error, uint64_t now_ns)
 {
 	struct exchange_step step = nothing;
-	uint32_t flags;
 
 	if (!exchange_minds_sent(exchange))
 		return nothing;
 	if (result <= 0)
 		return sent_nothing(exchange, settings, result, error, now_ns);
-	if (exchange_has(exchange, EXCHANGE_PENDING))
-		step = establish(exchange, settings, now_ns);
-	flags = exchange_flags(exchange);
-	step.is_silent = false;
-	step.has_spoken = exchange_flags_are_silent(flags);
-	if (!(flags & EXCHANGE_SPOKEN)) {
-		flags_set(exchange, EXCHANGE_SPOKEN | protocol_flag(bytes));
-		flags_clear(exchange, EXCHANGE_IDLED);
-	}
-	if ((flags & (EXCHANGE_OPEN | EXCHANGE_SENT)) == EXCHANGE_OPEN)
-		flags_set(exchange, EXCHANGE_SENT);
-	if (flags & EXCHANGE_OPEN)
-		note_activity(exchange, now_ns);
+	if (!exchange_has(exchange, EXCHANGE_SPOKEN))
+		step = begins_to_speak(exchange, settings, bytes, now_ns);
+	if (is_open(exchange))
+		silence_break(&exchange->silence, now_ns);
 	if (exchange_has(exchange, EXCHANGE_TLS) &&
 			tls_sent(&exchange->tls, bytes, (size_t)result, now_ns) == TLS_BROKEN)
 		leave_tls(exchange);
@@ -272,8 +276,9 @@ struct exchange_step exchange_sent(struct exchange *exchange, const struct setti
 /* An answer, or bytes that nobody waits for any more: either way, there was one. */
 static struct exchange_step answered(struct exchange *exchange)
 {
-	flags_set(exchange, exchange_has(exchange, EXCHANGE_BLIND) ?
-			EXCHANGE_ANSWERED | EXCHANGE_UNMETERED : EXCHANGE_ANSWERED);
+	if (!exchange_has(exchange, EXCHANGE_ANSWERED))
+		flags_set(exchange, exchange_has(exchange, EXCHANGE_BLIND) ?
+				EXCHANGE_ANSWERED | EXCHANGE_UNMETERED : EXCHANGE_ANSWERED);
 	return end(exchange, OUTCOME_SUCCESS);
 }
 
@@ -289,7 +294,7 @@ static struct exchange_step received_tls(struct exchange *exchange, struct bytes
 		return answered(exchange);
 	/* A program that peeks at the same ticket again and again still waits. */
 	if (!is_peek && is_open(exchange))
-		note_activity(exchange, now_ns);
+		silence_break(&exchange->silence, now_ns);
 	return nothing;
 }
 
@@ -339,7 +344,8 @@ struct exchange_step exchange_received(struct exchange *exchange, const struct s
 {
 	struct exchange_step step = nothing;
 
-	note_wait(exchange, began_ns, now_ns);
+	if (began_ns)
+		note_wait(exchange, began_ns, now_ns);
 	/* What the cut itself made the socket say is no news of the peer. */
 	if (exchange_has(exchange, EXCHANGE_CUT) || !exchange_minds_receive(exchange))
 		return nothing;

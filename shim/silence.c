@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "shim/silence.h"
 
-#include "core/clock.h"
-
 /* What the coarse clock can make of a poll that returned at once. */
 #define TICK_NS 10000000ull
 
@@ -26,20 +24,18 @@ void silence_begin(struct silence *silence, uint64_t now_ns)
 
 void silence_begin_call(struct silence *silence, uint64_t now_ns)
 {
-	store(&silence->active_ns, now_ns);
+	store(&silence->active_ns, now_ns | SILENCE_UNBROKEN);
 	store(&silence->longest_ns, 0);
 }
 
-void silence_break(struct silence *silence, uint64_t now_ns)
+void silence_lengthen(struct silence *silence, uint64_t stretch_ns)
 {
-	uint64_t stretch_ns = clock_elapsed_ns(load(&silence->active_ns), now_ns);
 	uint64_t longest_ns = load(&silence->longest_ns);
 
 	while (stretch_ns > longest_ns && !atomic_compare_exchange_weak_explicit(
 			&silence->longest_ns, &longest_ns, stretch_ns, memory_order_relaxed,
 			memory_order_relaxed))
 		;
-	store(&silence->active_ns, now_ns);
 }
 
 void silence_establish(struct silence *silence, uint64_t now_ns)
@@ -50,7 +46,7 @@ void silence_establish(struct silence *silence, uint64_t now_ns)
 
 uint64_t silence_longest_ns(const struct silence *silence, uint64_t now_ns)
 {
-	uint64_t present_ns = clock_elapsed_ns(load(&silence->active_ns), now_ns);
+	uint64_t present_ns = clock_elapsed_ns(silence_active_ns(silence), now_ns);
 	uint64_t longest_ns = load(&silence->longest_ns);
 
 	return present_ns > longest_ns ? present_ns : longest_ns;

@@ -10,8 +10,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/clock.h"
+
+/* The lowest bit of a time, a nanosecond: nothing was sent or received since. */
+#define SILENCE_UNBROKEN 1ull
+
 struct silence {
-	_Atomic uint64_t active_ns;  /* the last byte, or the beginning of the call */
+	_Atomic uint64_t active_ns;  /* the last byte, or the call's beginning and the bit */
 	_Atomic uint64_t longest_ns; /* of the stretches before that */
 	_Atomic uint64_t established_ns;
 	_Atomic uint64_t greeting_ns; /* sum of the waits for a greeting that returned */
@@ -22,8 +27,33 @@ struct silence {
 void silence_begin(struct silence *silence, uint64_t now_ns);
 void silence_begin_call(struct silence *silence, uint64_t now_ns);
 
+/* The slow half of the next. */
+void silence_lengthen(struct silence *silence, uint64_t stretch_ns);
+
+/* When something was last sent or received, or else the call began. */
+static inline uint64_t silence_active_ns(const struct silence *silence)
+{
+	return atomic_load_explicit(&silence->active_ns, memory_order_relaxed) & ~SILENCE_UNBROKEN;
+}
+
+/* Was anything sent or received in the call? */
+static inline bool silence_is_broken(const struct silence *silence)
+{
+	return !(atomic_load_explicit(&silence->active_ns, memory_order_relaxed) &
+			SILENCE_UNBROKEN);
+}
+
 /* Something was sent or received. */
-void silence_break(struct silence *silence, uint64_t now_ns);
+static inline void silence_break(struct silence *silence, uint64_t now_ns)
+{
+	uint64_t stretch_ns = clock_elapsed_ns(silence_active_ns(silence), now_ns);
+
+	if (stretch_ns > atomic_load_explicit(&silence->longest_ns, memory_order_relaxed))
+		silence_lengthen(silence, stretch_ns);
+	atomic_store_explicit(&silence->active_ns, now_ns & ~SILENCE_UNBROKEN,
+			memory_order_relaxed);
+}
+
 void silence_establish(struct silence *silence, uint64_t now_ns);
 
 /* The longest stretch of the call, the present one included. */
