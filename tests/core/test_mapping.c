@@ -53,6 +53,8 @@ static void teardown(void)
 {
 	char command[128];
 
+	/* Where the test mounted something. */
+	umount2(directory, MNT_DETACH);
 	snprintf(command, sizeof(command), "rm -rf %s", directory);
 	cr_assert_eq(system(command), 0);
 }
@@ -283,11 +285,15 @@ Test(mapping, without_memory_nothing_is_left_behind)
 
 Test(mapping, without_descriptors_it_gives_up)
 {
-	const struct rlimit limit = { 3, 3 };
+	struct rlimit before, limit;
 	const char *why = NULL;
 
+	cr_assert_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
+	limit = before;
+	limit.rlim_cur = 3;
 	cr_assert_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
 	cr_assert_null(mapping_open(path, &format, true, &why));
+	setrlimit(RLIMIT_NOFILE, &before);
 	cr_assert_str_eq(why, "no descriptor is left to make it");
 }
 
