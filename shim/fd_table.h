@@ -29,7 +29,8 @@ struct connection {
 	_Atomic uint32_t next;       /* in the pool's free list */
 	_Atomic uint64_t permit;     /* struct permit; swapped out by whoever settles the call */
 	const struct rule *rule;
-	struct cell *cell;           /* NULL: the table of cells was full; passes unmetered */
+	struct cell *cell;
+	uint64_t cell_hash;          /* of the cell's key: it may have been given away since */
 	struct exchange exchange;
 };
 

@@ -39,7 +39,7 @@ static bool is_stream(int fd)
 
 /* The rule that an address falls under, and its cell; NULL: none, or no cell is left. */
 static const struct rule *judge(int fd, const struct address *address, uint16_t port,
-		uint64_t now_ns, struct cell **ret_cell)
+		uint64_t now_ns, struct cell **ret_cell, uint64_t *ret_cell_hash)
 {
 	char host[HOST_SIZE];
 	struct endpoint endpoint = { .address = address, .port = port };
@@ -53,12 +53,13 @@ static const struct rule *judge(int fd, const struct address *address, uint16_t 
 	runtime_matched(rule);
 	if (!target_wants_names(&rule->target))
 		endpoint.host = NULL;
-	*ret_cell = runtime_cell(rule, CELL_CONNECTION, &endpoint, now_ns);
+	*ret_cell = runtime_cell(rule, CELL_CONNECTION, &endpoint, now_ns, ret_cell_hash);
 	return *ret_cell ? rule : NULL;
 }
 
 /* The connection that stands for fd from now on; NULL where the pool is empty. */
-static struct connection *track(int fd, const struct rule *rule, struct cell *cell)
+static struct connection *track(int fd, const struct rule *rule, struct cell *cell,
+		uint64_t cell_hash)
 {
 	struct connection *connection = fd_table_find(fd);
 	struct connection *stale = NULL;
@@ -69,6 +70,7 @@ static struct connection *track(int fd, const struct rule *rule, struct cell *ce
 	if (connection) {
 		connection->rule = rule;
 		connection->cell = cell;
+		connection->cell_hash = cell_hash;
 	}
 	return connection;
 }
@@ -92,7 +94,7 @@ static bool refuse(const struct rule *rule, struct cell *cell, uint64_t now_ns)
 {
 	struct breaker breaker = runtime_breaker(rule, cell);
 
-	timer_watch(rule, cell, breaker_wake_time_ns(&breaker, now_ns));
+	timer_watch_open(rule, &breaker, now_ns);
 	if (runtime.observe)
 		return true;
 	errno = rule->settings.refuse_errno;
@@ -104,7 +106,7 @@ bool gate_connect(struct gate *gate, int fd, const struct sockaddr *address, soc
 	struct connection *connection = fd_table_find(fd);
 	struct address peer;
 	uint16_t port;
-	uint64_t now_ns;
+	uint64_t now_ns, cell_hash;
 	const struct rule *rule;
 	struct cell *cell;
 	struct permit permit;
@@ -118,7 +120,7 @@ bool gate_connect(struct gate *gate, int fd, const struct sockaddr *address, soc
 	if (fd_table_kind(fd) == FD_OTHER || !endpoint_read(address, length, &peer, &port))
 		return true;
 	now_ns = clock_now_ns();
-	rule = judge(fd, &peer, port, now_ns, &cell);
+	rule = judge(fd, &peer, port, now_ns, &cell, &cell_hash);
 	if (!rule) {
 		if (connection)
 			call_end(fd_table_set(fd, FD_STREAM));
@@ -126,7 +128,7 @@ bool gate_connect(struct gate *gate, int fd, const struct sockaddr *address, soc
 	}
 	if (!call_acquire(rule, cell, now_ns, &permit))
 		return refuse(rule, cell, now_ns);
-	connection = track(fd, rule, cell);
+	connection = track(fd, rule, cell, cell_hash);
 	if (!connection) {
 		struct breaker breaker = runtime_breaker(rule, cell);
 
@@ -200,7 +202,9 @@ __attribute__((noinline)) static bool begin_send(struct gate *gate)
 	struct permit permit;
 
 	call_settle(connection, step, now_ns);
-	if (!step.starts_call || !connection->rule)
+	/* A cell that nobody used for long may be another target's by now: then unmetered. */
+	if (!step.starts_call || !connection->rule || !segment_cell_is(runtime.segment,
+			connection->cell, connection->cell_hash))
 		return true;
 	if (call_acquire(connection->rule, connection->cell, now_ns, &permit)) {
 		begin_call(connection, permit, now_ns);

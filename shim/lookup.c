@@ -109,7 +109,7 @@ bool lookup_begin(const char *host)
 	if (!rule)
 		return true;
 	runtime_matched(rule);
-	cell = runtime_cell(rule, CELL_LOOKUP, &endpoint, clock_coarse_ns());
+	cell = runtime_cell(rule, CELL_LOOKUP, &endpoint, clock_coarse_ns(), NULL);
 	return !cell || acquire(rule, cell);
 }
 

@@ -11,11 +11,15 @@
 
 struct runtime runtime;
 
-/* Which cell an endpoint had last: tag of rule and endpoint above, index of the cell below. Only a
- * hint: the cell's own key is compared before use. */
+/* Which cell an endpoint had last: a hint, checked against the segment before use. `check` is the
+ * endpoint's hash with the other two mixed in, so that halves of two racing writers never fit. */
+struct hint {
+	_Atomic uint64_t check, key_hash, index;
+};
+
 #define HINT_COUNT 256
-#define HINT_INDEX_BITS 16
-static _Atomic uint64_t hints[HINT_COUNT];
+#define OVERFLOW_SAID_NS 10000000000ull
+static struct hint hints[HINT_COUNT];
 
 static _Atomic uint64_t random_counter;
 
@@ -81,54 +85,89 @@ static void place_of(const struct rule *rule, enum cell_kind kind, const struct 
 		ret->address = *endpoint->address;
 }
 
-static uint64_t place_hash(const struct rule *rule, enum cell_kind kind, const struct place *place)
+/* Of the same things as place_of(), without making text of them. */
+static uint64_t endpoint_hash(const struct rule *rule, enum cell_kind kind,
+		const struct endpoint *endpoint)
 {
+	uint64_t hash = rule->hash ^ (uint64_t)kind << 32;
 	uint64_t halves[2];
 
-	memcpy(halves, place->address.bytes, sizeof(halves));
-	return mix(mix(mix(rule->hash ^ halves[0]) ^ halves[1]) ^ place->port ^ (uint64_t)kind << 16 ^
-			(uint64_t)place->address.family << 24) ^
-			text_hash(0, place->host, strlen(place->host));
+	if (rule->settings.per == PER_RULE)
+		return mix(hash);
+	if (endpoint->host)
+		hash ^= text_hash(0, endpoint->host, strlen(endpoint->host));
+	if (kind == CELL_LOOKUP)
+		return mix(hash);
+	hash ^= endpoint->port;
+	if (endpoint->host && rule->settings.per == PER_HOST)
+		return mix(hash);
+	memcpy(halves, endpoint->address->bytes, sizeof(halves));
+	return mix(mix(hash ^ halves[0]) ^ halves[1] ^ (uint64_t)endpoint->address->family << 32);
 }
 
-static bool cell_is_for(const struct cell *cell, const struct rule *rule, enum cell_kind kind,
-		const struct place *place)
+static struct cell *hint_read(struct hint *hint, uint64_t hash, uint64_t *ret_key_hash)
 {
-	const struct cell_key *key = &cell->key;
+	uint64_t key_hash = atomic_load_explicit(&hint->key_hash, memory_order_relaxed);
+	uint64_t index = atomic_load_explicit(&hint->index, memory_order_relaxed);
+	struct cell *cell;
 
-	return key->port == place->port && key->kind == (uint8_t)kind &&
-			!memcmp(&key->address, &place->address, sizeof(key->address)) &&
-			key->window_span_ns == rule->settings.window.span_ns &&
-			key->window_buckets == rule->settings.window.buckets &&
-			key->window_calls == rule->settings.window.calls &&
-			!strncmp(key->host, place->host, sizeof(key->host)) &&
-			!strncmp(key->name, rule->name, sizeof(key->name));
+	if ((atomic_load_explicit(&hint->check, memory_order_relaxed) ^ key_hash ^ mix(index)) != hash)
+		return NULL;
+	cell = segment_cell_at(runtime.segment, (uint32_t)index);
+	if (!cell || !segment_cell_is(runtime.segment, cell, key_hash))
+		return NULL;
+	*ret_key_hash = key_hash;
+	return cell;
+}
+
+static void hint_write(struct hint *hint, uint64_t hash, uint64_t key_hash, uint64_t index)
+{
+	atomic_store_explicit(&hint->key_hash, key_hash, memory_order_relaxed);
+	atomic_store_explicit(&hint->index, index, memory_order_relaxed);
+	atomic_store_explicit(&hint->check, hash ^ key_hash ^ mix(index), memory_order_relaxed);
+}
+
+/* All cells are taken: the target's calls pass unmetered. Said at most every ten seconds. */
+static void announce_overflow(const struct cell_key *key, uint64_t now_ns)
+{
+	static _Atomic uint64_t said_ns;
+	uint64_t said = atomic_load_explicit(&said_ns, memory_order_relaxed);
+	struct event event = { .time_ns = now_ns, .kind = EVENT_OVERFLOW, .pid = runtime.pid,
+		.is_lookup = key->kind == CELL_LOOKUP };
+
+	if ((said && now_ns - said < OVERFLOW_SAID_NS) || !atomic_compare_exchange_strong_explicit(
+			&said_ns, &said, now_ns, memory_order_relaxed, memory_order_relaxed))
+		return;
+	text_copy(event.name, sizeof(event.name), key->name);
+	text_copy(event.target, sizeof(event.target), key->host);
+	event_write(&runtime.segment->events, &event);
+	log_line("%s: %s: not guarded: all cells are taken", key->name, key->host);
 }
 
 struct cell *runtime_cell(const struct rule *rule, enum cell_kind kind,
-		const struct endpoint *endpoint, uint64_t now_ns)
+		const struct endpoint *endpoint, uint64_t now_ns, uint64_t *ret_key_hash)
 {
+	uint64_t hash = endpoint_hash(rule, kind, endpoint);
+	struct hint *hint = &hints[hash % HINT_COUNT];
+	uint64_t key_hash;
+	struct cell *cell = hint_read(hint, hash, &key_hash);
 	struct place place;
 	struct cell_key key;
-	struct cell *cell;
-	_Atomic uint64_t *hint;
-	uint64_t hash, seen;
 
-	place_of(rule, kind, endpoint, &place);
-	hash = place_hash(rule, kind, &place);
-	hint = &hints[hash % HINT_COUNT];
-	seen = atomic_load_explicit(hint, memory_order_relaxed);
-	if (seen >> HINT_INDEX_BITS == hash >> HINT_INDEX_BITS) {
-		cell = segment_cell_at(runtime.segment, seen & ((1u << HINT_INDEX_BITS) - 1));
-		if (cell && cell_is_for(cell, rule, kind, &place))
-			return cell;
+	if (!cell) {
+		place_of(rule, kind, endpoint, &place);
+		cell_key_make(&key, kind, rule->name, place.host, &place.address, place.port,
+				&rule->settings.window);
+		key_hash = cell_key_hash(&key);
+		cell = segment_cell(runtime.segment, &key, key_hash, now_ns);
+		if (cell)
+			hint_write(hint, hash, key_hash,
+					segment_cell_index(runtime.segment, cell));
+		else
+			announce_overflow(&key, now_ns);
 	}
-	cell_key_make(&key, kind, rule->name, place.host, &place.address, place.port,
-			&rule->settings.window);
-	cell = segment_cell(runtime.segment, &key, cell_key_hash(&key), now_ns);
-	if (cell)
-		atomic_store_explicit(hint, hash >> HINT_INDEX_BITS << HINT_INDEX_BITS |
-				segment_cell_index(runtime.segment, cell), memory_order_relaxed);
+	if (ret_key_hash)
+		*ret_key_hash = key_hash;
 	return cell;
 }
 

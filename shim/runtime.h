@@ -41,9 +41,10 @@ uint64_t runtime_random(void);
 struct breaker runtime_breaker(const struct rule *rule, struct cell *cell);
 
 /* The cell for an endpoint that `rule` matched, by the rule's `per`; NULL when the table is full.
- * host: the name the rule matched, or NULL where it matched the address. */
+ * host: the name the rule matched, or NULL where it matched the address. Who keeps the cell from
+ * call to call keeps *ret_key_hash (may be NULL) too, for segment_cell_is(). */
 struct cell *runtime_cell(const struct rule *rule, enum cell_kind kind,
-		const struct endpoint *endpoint, uint64_t now_ns);
+		const struct endpoint *endpoint, uint64_t now_ns, uint64_t *ret_key_hash);
 
 /* Counts a match of the rule, for status. */
 void runtime_matched(const struct rule *rule);

@@ -101,7 +101,8 @@ static struct cell *the_cell(void)
 	struct endpoint endpoint = { .address = &address, .port = 9 };
 
 	cr_assert(address_parse("127.0.0.1", &address));
-	return runtime_cell(&runtime.config.rules[0], CELL_CONNECTION, &endpoint, clock_now_ns());
+	return runtime_cell(&runtime.config.rules[0], CELL_CONNECTION, &endpoint, clock_now_ns(),
+			NULL);
 }
 
 static uint64_t total(enum cell_total which)

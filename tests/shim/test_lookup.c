@@ -131,7 +131,8 @@ static struct cell *cell_of(const char *host)
 {
 	struct endpoint endpoint = { .host = host, .is_lookup = true };
 
-	return runtime_cell(&runtime.config.rules[0], CELL_LOOKUP, &endpoint, clock_now_ns());
+	return runtime_cell(&runtime.config.rules[0], CELL_LOOKUP, &endpoint, clock_now_ns(),
+			NULL);
 }
 
 static uint64_t total(enum cell_total which)

@@ -61,7 +61,8 @@ static struct watched open_circuit(const char *name)
 	cr_assert_not_null(watched.rule);
 	endpoint.host = watched.rule->target.host;
 	watched.breaker = runtime_breaker(
-			watched.rule, runtime_cell(watched.rule, CELL_LOOKUP, &endpoint, now_ns));
+			watched.rule, runtime_cell(watched.rule, CELL_LOOKUP, &endpoint, now_ns,
+					NULL));
 	breaker_trip(&watched.breaker, now_ns);
 	return watched;
 }
