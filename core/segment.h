@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The shared segment: make, attach, check; find or claim a target's cell. A file format: fixed
- * widths, asserted layout, a version, made complete before anyone sees it (DESIGN.md section 6).
+ * widths, asserted layout, a version, made complete before anyone sees it (docs/BEHAVIOUR.md
+ * section 4).
  */
 #ifndef SHUNT_CORE_SEGMENT_H
 #define SHUNT_CORE_SEGMENT_H

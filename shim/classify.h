@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Result and errno, by phase, into an outcome: the table of DESIGN.md section 3. Pure. */
+/* Result and errno, by phase, into an outcome: the table of docs/BEHAVIOUR.md section 2. Pure. */
 #ifndef SHUNT_SHIM_CLASSIFY_H
 #define SHUNT_SHIM_CLASSIFY_H
 

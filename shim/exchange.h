@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One request and its answer on one connection (DESIGN.md section 3): fed what the program did and
- * saw, and when; says when a call begins and how it ended. Knows no sockets and no clock, so that
+ * One request and its answer on one connection (docs/BEHAVIOUR.md section 2): fed what the program
+ * did and saw, and when; says when a call begins and how it ended. Knows no sockets and no clock, so that
  * recorded traces can be replayed into it.
  *
  * An exchange never holds the permit: whoever does takes it out when a step says that the call ended,

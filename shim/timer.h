@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The timer thread: moves open circuits to half-open when their sleep window ends. Exists only
- * while something is due; correctness never depends on it (DESIGN.md section 7).
+ * while something is due; correctness never depends on it (docs/BEHAVIOUR.md section 5).
  *
  * It blocks all signals, has a small stack and no descriptor, and ends at once when it is the last
  * thread alive, when a seccomp filter was seen, and when nothing is watched. Starting it calls

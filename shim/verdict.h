@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* How a call ended, from what was known of it when it did (DESIGN.md section 3, rules 3, 6, 7 and
- * 10). Pure. */
+/* How a call ended, from what was known of it when it did (docs/BEHAVIOUR.md section 2,
+ * rules 3, 6, 7 and 10). Pure. */
 #ifndef SHUNT_SHIM_VERDICT_H
 #define SHUNT_SHIM_VERDICT_H
 
