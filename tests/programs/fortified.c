@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Built with _FORTIFY_SOURCE=2: the calls that check the room of a buffer, and what an overrun does. */
+/* Built with _FORTIFY_SOURCE=2: calls that check the room of a buffer, and what an overrun does. */
 #include <poll.h>
 #include <stdio.h>
 #include <sys/resource.h>

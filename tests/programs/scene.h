@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Small clients on loopback that call what the library hooks, and print what came back. A program is
- * a table of scenes; its output is the same bare and preloaded, unless a rule says otherwise.
+ * Small clients on loopback that call what the library hooks, and print what came back. A program
+ * is a table of scenes; its output is the same bare and preloaded, unless a rule says otherwise.
  *
  *	PROGRAM SCENE|all [PORT]
  *
