@@ -234,6 +234,14 @@ Test(exchange, idle_for_a_second_is_unused_and_the_first_send_then_starts_a_call
 	cr_expect_eq(sees_eof(1001), OUTCOME_CANCELLED, "as on a reused connection");
 }
 
+Test(exchange, a_first_call_after_idling_that_fails_is_the_last)
+{
+	connects(0, 0);
+	asks(1000, "GET /");
+	cr_expect_eq(receive_fails(1000, 1001, ECONNRESET, false), OUTCOME_CANCELLED);
+	cr_expect_not(will_send(1002, "GET /").starts_call, "it never had an answer");
+}
+
 Test(exchange, idle_for_less_than_a_second_goes_on_with_the_first_call)
 {
 	connects(0, 0);
