@@ -359,7 +359,8 @@ void gate_shut(int fd, int how)
 	struct connection *connection = fd_table_find(fd);
 	uint64_t now_ns;
 
-	if (!connection || process_is_vfork_child())
+	if (!connection || process_is_vfork_child() ||
+			!exchange_has(&connection->exchange, EXCHANGE_ESTABLISHED))
 		return;
 	now_ns = clock_now_ns();
 	call_settle(connection, exchange_shutdown(&connection->exchange, call_settings(connection), how,

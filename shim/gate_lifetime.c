@@ -94,6 +94,8 @@ void gate_fork_parent(void)
 
 void gate_fork_child(void)
 {
+	/* A fork inside a vfork child makes a process with memory of its own. */
+	inside_vfork = false;
 	if (!runtime_is_judging())
 		return;
 	runtime_forked();

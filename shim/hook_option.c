@@ -40,9 +40,6 @@ HOOK(int, getsockopt, (int fd, int level, int option, void *value, socklen_t *si
 
 HOOK(int, shutdown, (int fd, int how))
 {
-	int result = real()->shutdown(fd, how);
-
-	if (result == 0)
-		gate_shut(fd, how);
-	return result;
+	gate_shut(fd, how);
+	return real()->shutdown(fd, how);
 }
