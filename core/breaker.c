@@ -143,33 +143,43 @@ static uint32_t failures_in_a_row(const struct cell *cell, uint32_t epoch)
 	return word >> 32 == epoch ? (uint32_t)word : 0;
 }
 
-static bool should_trip(const struct breaker *breaker, struct window_sum sum, uint32_t epoch,
-		uint64_t now_ns)
+/* Does the share of errors in a window of this cell's reach `ratio`? */
+static bool window_trips(const struct breaker *breaker, const struct window *window, uint32_t ratio,
+		uint32_t epoch, uint64_t now_ns)
+{
+	const struct window_shape *shape = &breaker->settings->window;
+
+	if (ratio != 0 && !window_may_have_errors(window, shape))
+		return false;
+	return share_is_reached(breaker->settings, window_sum(window, shape, epoch, now_ns), ratio);
+}
+
+static bool should_trip(const struct breaker *breaker, uint32_t epoch, uint64_t now_ns)
 {
 	const struct settings *settings = breaker->settings;
+	struct cell *cell = breaker->cell;
 
-	if (share_is_reached(settings, sum, settings->errors_ratio))
+	if (window_trips(breaker, &cell->outcomes, settings->errors_ratio, epoch, now_ns))
 		return true;
-	if (settings->consecutive != 0 &&
-			failures_in_a_row(breaker->cell, epoch) >= settings->consecutive)
+	if (settings->consecutive != 0 && failures_in_a_row(cell, epoch) >= settings->consecutive)
 		return true;
-	return settings->slow_ns != 0 && share_is_reached(settings,
-		window_sum(&breaker->cell->slow, &settings->window, epoch, now_ns),
-		settings->slow_ratio);
+	return settings->slow_ns != 0 &&
+		window_trips(breaker, &cell->slow, settings->slow_ratio, epoch, now_ns);
 }
 
 /* A closed circuit of that epoch: does what the window holds trip it? */
 static enum transition judge(const struct breaker *breaker, uint32_t epoch, uint64_t now_ns)
 {
-	struct window_sum sum = window_sum(&breaker->cell->outcomes, &breaker->settings->window,
-			epoch, now_ns);
-	enum transition transition;
+	struct circuit *circuit = &breaker->cell->circuit;
+	struct window_sum sum;
 
-	if (!should_trip(breaker, sum, epoch, now_ns))
+	if (!should_trip(breaker, epoch, now_ns))
 		return TRANSITION_NONE;
-	transition = circuit_trip(&breaker->cell->circuit, epoch, to_ms(now_ns));
-	announce(breaker, transition, sum, now_ns);
-	return transition;
+	sum = window_sum(&breaker->cell->outcomes, &breaker->settings->window, epoch, now_ns);
+	if (circuit_trip(circuit, epoch, to_ms(now_ns)) == TRANSITION_NONE)
+		return TRANSITION_NONE;
+	announce(breaker, TRANSITION_TRIPPED, sum, now_ns);
+	return TRANSITION_TRIPPED;
 }
 
 static struct decision refuse(const struct breaker *breaker, enum transition transition)

@@ -14,9 +14,3 @@ const char *cell_total_name(enum cell_total total)
 {
 	return (unsigned int)total < CELL_TOTAL_COUNT ? total_names[total] : "?";
 }
-
-void cell_count(struct cell *cell, enum cell_total total)
-{
-	if ((unsigned int)total < CELL_TOTAL_COUNT)
-		atomic_fetch_add_explicit(&cell->totals[total], 1, memory_order_relaxed);
-}

@@ -88,6 +88,10 @@ static_assert(ATOMIC_LLONG_LOCK_FREE == 2, "cells need lock-free 64-bit atomics"
 /* Name of a total as status prints it. Static. */
 const char *cell_total_name(enum cell_total total);
 
-void cell_count(struct cell *cell, enum cell_total total);
+static inline void cell_count(struct cell *cell, enum cell_total total)
+{
+	if ((unsigned int)total < CELL_TOTAL_COUNT)
+		atomic_fetch_add_explicit(&cell->totals[total], 1, memory_order_relaxed);
+}
 
 #endif

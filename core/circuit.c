@@ -25,22 +25,7 @@ static uint64_t pack(struct circuit_view view)
 		view.slow;
 }
 
-static struct circuit_view unpack(uint64_t word)
-{
-	unsigned int state = word >> 62;
-
-	return (struct circuit_view){
-		.state = state > CIRCUIT_HALF_OPEN ? CIRCUIT_CLOSED : (enum circuit_state)state,
-		.epoch = (uint32_t)(word >> 48) & CIRCUIT_EPOCH_MASK,
-		.time_ms = (uint32_t)(word >> 16),
-		.issued = word >> 12 & 15,
-		.ok = word >> 8 & 15,
-		.bad = word >> 4 & 15,
-		.slow = word & 15,
-	};
-}
-
-/* Acquire: who sees a new epoch must also see what was written before it began. */
+/* Acquire: as in circuit_read(). */
 static uint64_t load_word(const struct circuit *circuit)
 {
 	return atomic_load_explicit(&circuit->word, memory_order_acquire);
@@ -51,11 +36,6 @@ static bool replace_word(struct circuit *circuit, uint64_t *seen, struct circuit
 {
 	return atomic_compare_exchange_weak_explicit(&circuit->word, seen, pack(after),
 		memory_order_acq_rel, memory_order_acquire);
-}
-
-struct circuit_view circuit_read(const struct circuit *circuit)
-{
-	return unpack(load_word(circuit));
 }
 
 uint32_t circuit_elapsed_ms(uint32_t then_ms, uint32_t now_ms)
@@ -194,7 +174,7 @@ enum transition circuit_acquire(struct circuit *circuit, const struct circuit_po
 	enum permit_kind kind;
 
 	do {
-		before = after = unpack(seen);
+		before = after = circuit_unpack(seen);
 		if (before.state == CIRCUIT_CLOSED) {
 			*ret_permit = make_permit(PERMIT_NORMAL, before);
 			return TRANSITION_NONE;
@@ -220,7 +200,7 @@ enum transition circuit_wake(struct circuit *circuit, const struct circuit_polic
 	struct circuit_view before;
 
 	do {
-		before = unpack(seen);
+		before = circuit_unpack(seen);
 		if (before.state != CIRCUIT_OPEN || !sleep_is_over(circuit, policy, before, now_ms))
 			return TRANSITION_NONE;
 	} while (!replace_word(circuit, &seen, view_half_opened(before, now_ms)));
@@ -249,7 +229,7 @@ enum transition circuit_trip(struct circuit *circuit, uint32_t epoch, uint32_t n
 
 	note_trip(circuit, epoch);
 	do {
-		before = unpack(seen);
+		before = circuit_unpack(seen);
 		if (before.state != CIRCUIT_CLOSED || before.epoch != epoch)
 			return TRANSITION_NONE;
 	} while (!replace_word(circuit, &seen, (struct circuit_view){
@@ -347,7 +327,7 @@ struct probe_settlement circuit_settle(struct circuit *circuit, const struct cir
 	struct circuit_view before, after;
 
 	do {
-		before = unpack(seen);
+		before = circuit_unpack(seen);
 		if (before.epoch != permit.epoch)
 			return (struct probe_settlement){ .is_late = true };
 		if (before.state != CIRCUIT_HALF_OPEN)
@@ -373,7 +353,7 @@ struct permit circuit_renew(struct circuit *circuit, const struct circuit_policy
 	if (remaining_ms == 0 || remaining_ms > policy->lease_ms)
 		remaining_ms = policy->lease_ms;
 	do {
-		view = unpack(seen);
+		view = circuit_unpack(seen);
 		if (view.state != CIRCUIT_HALF_OPEN || view.epoch != permit.epoch ||
 				view.time_ms != permit.issued_ms)
 			return permit;
@@ -400,7 +380,7 @@ enum circuit_state circuit_set(struct circuit *circuit, enum circuit_state state
 	struct circuit_view before, after;
 
 	do {
-		before = unpack(seen);
+		before = circuit_unpack(seen);
 		after = view_set(before, state, now_ms);
 		if (state == CIRCUIT_OPEN)
 			note_trip(circuit, after.epoch);

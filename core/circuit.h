@@ -88,8 +88,26 @@ struct circuit_policy {
 	bool releases_neutral; /* a neutral end frees the slot; otherwise it reopens */
 };
 
-/* The word as it is now. */
-struct circuit_view circuit_read(const struct circuit *circuit);
+static inline struct circuit_view circuit_unpack(uint64_t word)
+{
+	unsigned int state = (unsigned int)(word >> 62);
+
+	return (struct circuit_view){
+		.state = state > CIRCUIT_HALF_OPEN ? CIRCUIT_CLOSED : (enum circuit_state)state,
+		.epoch = (uint32_t)(word >> 48) & CIRCUIT_EPOCH_MASK,
+		.time_ms = (uint32_t)(word >> 16),
+		.issued = word >> 12 & 15,
+		.ok = word >> 8 & 15,
+		.bad = word >> 4 & 15,
+		.slow = word & 15,
+	};
+}
+
+/* The word as it is now. Acquire: who sees a new epoch also sees what was written before it. */
+static inline struct circuit_view circuit_read(const struct circuit *circuit)
+{
+	return circuit_unpack(atomic_load_explicit(&circuit->word, memory_order_acquire));
+}
 
 /* now - then on the 32-bit clock. What lies up to a minute ahead is a CPU's or a coarse clock's skew
  * and counts as 0; anything further ahead is from another boot and counts as long ago. */

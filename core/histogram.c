@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/histogram.h"
 
+#include <stdbool.h>
+
 /* Far enough below the end that no number of racing writers gets past it. */
 #define COUNT_FULL (UINT32_MAX - 65536)
 
@@ -16,27 +18,37 @@ static unsigned int bucket_of(uint64_t us)
 	return bucket < HISTOGRAM_BUCKETS ? bucket : HISTOGRAM_BUCKETS - 1;
 }
 
-/* The middle of a bucket, which is at most 12.5 % away from anything in it. */
-static double bucket_us(unsigned int bucket)
+/* Its smallest and its largest value. */
+static uint64_t bucket_low_us(unsigned int bucket)
 {
-	unsigned int shift;
-
 	if (bucket < 8)
 		return bucket;
-	shift = bucket / 4 - 1;
-	return (double)((uint64_t)(4 + bucket % 4) << shift) + (double)((1u << shift) - 1) / 2;
+	return (uint64_t)(4 + bucket % 4) << (bucket / 4 - 1);
+}
+
+static uint64_t bucket_high_us(unsigned int bucket)
+{
+	return bucket_low_us(bucket + 1) - 1;
+}
+
+/* At most 12.5 % away from anything in the bucket. */
+static double bucket_middle_us(unsigned int bucket)
+{
+	return (double)(bucket_low_us(bucket) + bucket_high_us(bucket)) / 2;
 }
 
 void histogram_record(struct histogram *histogram, uint64_t duration_ns)
 {
 	uint64_t us = duration_ns / 1000;
 	_Atomic uint32_t *count = &histogram->counts[bucket_of(us)];
-	uint64_t max_us;
+	uint64_t sum_us, max_us;
 
 	if (atomic_load_explicit(count, memory_order_relaxed) >= COUNT_FULL)
 		return;
 	atomic_fetch_add_explicit(count, 1, memory_order_relaxed);
-	atomic_fetch_add_explicit(&histogram->sum_us, us, memory_order_relaxed);
+	/* Not one locked step: it would cost every call as much as the count, for a mean. */
+	sum_us = atomic_load_explicit(&histogram->sum_us, memory_order_relaxed);
+	atomic_store_explicit(&histogram->sum_us, sum_us + us, memory_order_relaxed);
 	max_us = atomic_load_explicit(&histogram->max_us, memory_order_relaxed);
 	while (us > max_us && !atomic_compare_exchange_weak_explicit(&histogram->max_us, &max_us, us,
 		memory_order_relaxed, memory_order_relaxed))
@@ -58,13 +70,32 @@ static double quantile_ms(const struct counted *counted, double share)
 	for (unsigned int i = 0; i < HISTOGRAM_BUCKETS - 1; i++) {
 		below += counted->counts[i];
 		if (counted->counts[i] != 0 && (double)below >= rank) {
-			double us = bucket_us(i);
+			double us = bucket_middle_us(i);
 
 			return (us < counted->max_us ? us : counted->max_us) / 1000;
 		}
 	}
 	/* The last bucket has no upper end. */
 	return counted->max_us / 1000;
+}
+
+/* The mean as summed up, but not outside of what the counts allow. */
+static double mean_us(const struct counted *counted, double sum_us)
+{
+	double low_us = 0, high_us = 0;
+
+	for (unsigned int i = 0; i < HISTOGRAM_BUCKETS; i++) {
+		bool is_last = i == HISTOGRAM_BUCKETS - 1;
+		double count = counted->counts[i];
+
+		low_us += count * (double)bucket_low_us(i);
+		high_us += count * (is_last ? counted->max_us : (double)bucket_high_us(i));
+	}
+	if (sum_us > high_us)
+		sum_us = high_us;
+	if (sum_us < low_us)
+		sum_us = low_us;
+	return sum_us / (double)counted->total;
 }
 
 struct histogram_summary histogram_summarize(const struct histogram *histogram)
@@ -81,7 +112,7 @@ struct histogram_summary histogram_summarize(const struct histogram *histogram)
 	counted.max_us = (double)atomic_load_explicit(&histogram->max_us, memory_order_relaxed);
 	sum_us = (double)atomic_load_explicit(&histogram->sum_us, memory_order_relaxed);
 	return (struct histogram_summary){
-		.mean_ms = sum_us / (double)counted.total / 1000,
+		.mean_ms = mean_us(&counted, sum_us) / 1000,
 		.p50_ms = quantile_ms(&counted, 0.5),
 		.p90_ms = quantile_ms(&counted, 0.9),
 		.p99_ms = quantile_ms(&counted, 0.99),

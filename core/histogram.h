@@ -13,14 +13,15 @@
 #define HISTOGRAM_BUCKETS 112
 
 struct histogram {
-	_Atomic uint64_t sum_us;
+	_Atomic uint64_t sum_us; /* may lack what racing writers lost; the counts bound the loss */
 	_Atomic uint64_t max_us;
 	_Atomic uint32_t counts[HISTOGRAM_BUCKETS];
 };
 
 static_assert(sizeof(struct histogram) == 464, "histogram layout is shared: bump SEGMENT_VERSION");
 
-/* Milliseconds, with fractions. All 0 when nothing was recorded. */
+/* Milliseconds, with fractions. All 0 when nothing was recorded. Mean and max are exact where writers
+ * did not race; the mean is never outside what the buckets allow. */
 struct histogram_summary {
 	double mean_ms, p50_ms, p90_ms, p99_ms, p99_5_ms, max_ms;
 };

@@ -29,10 +29,18 @@ const char *outcome_name(enum outcome outcome);
 /* The outcome of that name, or OUTCOME_NONE. */
 enum outcome outcome_from_name(const char *name);
 
-/* Is it part of a window's requests? */
-bool outcome_is_request(enum outcome outcome);
+#define OUTCOME_ERRORS (1u << OUTCOME_FAILURE | 1u << OUTCOME_TIMEOUT | 1u << OUTCOME_REJECTED)
 
 /* Is it part of a window's errors? */
-bool outcome_is_error(enum outcome outcome);
+static inline bool outcome_is_error(enum outcome outcome)
+{
+	return (unsigned int)outcome < OUTCOME_COUNT && (OUTCOME_ERRORS >> outcome & 1) != 0;
+}
+
+/* Is it part of a window's requests? */
+static inline bool outcome_is_request(enum outcome outcome)
+{
+	return outcome == OUTCOME_SUCCESS || outcome_is_error(outcome);
+}
 
 #endif

@@ -10,6 +10,7 @@
 #define COUNT_BITS 21
 #define COUNT_MASK ((UINT64_C(1) << COUNT_BITS) - 1)
 #define TAG_SHIFT (2 * COUNT_BITS)
+#define BUCKET_ERRORS (COUNT_MASK << COUNT_BITS)
 
 /* `last` of a time window: tick 58 | bucket 6. The bucket saves every event a division. */
 #define BUCKET_BITS 6
@@ -20,6 +21,7 @@
 #define BLOCK_CALLS 16
 #define BLOCK_BITS 18
 #define BLOCK_MASK ((1u << BLOCK_BITS) - 1)
+#define CALL_ERRORS (UINT64_C(0xffff) << BLOCK_CALLS)
 
 static_assert(WINDOW_WORDS == BUCKET_MASK + 1, "a masked bucket is a legal index");
 static_assert(WINDOW_EPOCH_BITS + TICK_BITS + TAG_SHIFT == 64, "a time word is full");
@@ -343,6 +345,17 @@ struct window_sum window_sum(const struct window *window, const struct window_sh
 	if (shape->calls != 0)
 		return sum_in_calls(window, shape, epoch);
 	return sum_in_time(window, shape, epoch, now_ns);
+}
+
+bool window_may_have_errors(const struct window *window, const struct window_shape *shape)
+{
+	uint32_t words = shape->calls != 0 ? WINDOW_WORDS : bucket_count(shape);
+	uint64_t errors = shape->calls != 0 ? CALL_ERRORS : BUCKET_ERRORS;
+	uint64_t all = 0;
+
+	for (uint32_t i = 0; i < words; i++)
+		all |= atomic_load_explicit(&window->words[i], memory_order_relaxed);
+	return (all & errors) != 0;
 }
 
 bool window_has_moved(const struct window *window, const struct window_shape *shape,

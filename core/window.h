@@ -53,6 +53,10 @@ void window_record(struct window *window, const struct window_shape *shape, uint
 struct window_sum window_sum(const struct window *window, const struct window_shape *shape,
 		uint32_t epoch, uint64_t now_ns);
 
+/* False where no word holds an error, of whatever time and epoch: then no sum does. Costs less than
+ * the sum, which a healthy target so never needs. */
+bool window_may_have_errors(const struct window *window, const struct window_shape *shape);
+
 /* Can the sum have changed since the last window_record() only by time passing? Cheap: lets an
  * acquire skip the sum within the bucket that the last outcome was already judged in. */
 bool window_has_moved(const struct window *window, const struct window_shape *shape,

@@ -84,6 +84,16 @@ Test(histogram, the_longest_durations_fit)
 			1);
 }
 
+Test(histogram, a_lost_sum_moves_the_mean_no_further_than_its_bucket)
+{
+	record_us(1000, 100);
+	record_us(3000, 100);
+	atomic_store_explicit(&histogram.sum_us, 7, memory_order_relaxed);
+	cr_assert_float_eq(histogram_summarize(&histogram).mean_ms, (0.896 + 2.56) / 2, 1e-9);
+	atomic_store_explicit(&histogram.sum_us, UINT64_MAX, memory_order_relaxed);
+	cr_assert_float_eq(histogram_summarize(&histogram).mean_ms, (1.023 + 3.071) / 2, 1e-9);
+}
+
 Test(histogram, a_full_counter_stays_full)
 {
 	atomic_store_explicit(&histogram.counts[2], UINT32_MAX, memory_order_relaxed);
