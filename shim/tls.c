@@ -13,6 +13,9 @@ enum state {
 	REQUESTED = 1 << 2,    /* and one that was not Finished */
 };
 
+/* The same, of a send that is under way: its answer may be read before it returns. */
+#define FORESEEN_SHIFT 4
+
 /* A reader's word: inside a record the bytes of it still to come; inside a header, above 16 bits how
  * much of the header came, below them its type and the high byte of its length. */
 static uint32_t header_word(unsigned int size, uint8_t type, uint8_t length_high)
@@ -134,43 +137,80 @@ enum tls_sight tls_will_send(const struct tls *tls, struct bytes bytes)
 }
 
 /* The client's record of type 23. In 1.3 the first one is Finished. */
-static enum tls_sight client_data(struct tls *tls, struct tls_record record, uint64_t now_ns)
+static enum tls_sight client_data(uint8_t *state, struct tls_record record)
 {
-	uint8_t state = atomic_load_explicit(&tls->state, memory_order_relaxed);
-
-	if (!(state & CLIENT_SPOKE) && (state & SERVER_FIRST)) {
-		atomic_fetch_or_explicit(&tls->state, CLIENT_SPOKE, memory_order_relaxed);
-		atomic_store_explicit(&tls->sent_ns, now_ns, memory_order_relaxed);
+	if (!(*state & CLIENT_SPOKE) && (*state & SERVER_FIRST)) {
+		*state |= CLIENT_SPOKE;
 		return TLS_NOTHING;
 	}
 	/* A first request of 18 bytes is as long as a padded close_notify. With no request before it,
 	 * taking either for a request does no harm: the connection is new, and closing ends it alike. */
-	if (tls_record_is_farewell(record) && ((state & REQUESTED) || record.length == 19))
+	if (tls_record_is_farewell(record) && ((*state & REQUESTED) || record.length == 19))
 		return TLS_NOTHING;
-	if (!(state & REQUESTED))
-		atomic_fetch_or_explicit(&tls->state, CLIENT_SPOKE | REQUESTED, memory_order_relaxed);
-	atomic_store_explicit(&tls->sent_ns, now_ns, memory_order_relaxed);
+	*state |= CLIENT_SPOKE | REQUESTED;
 	return TLS_REQUEST;
 }
 
-enum tls_sight tls_sent(struct tls *tls, struct bytes bytes, size_t size, uint64_t now_ns)
+/* What the first `size` of these bytes make of `reader` and `state`. */
+static enum tls_sight client_bytes(struct tls_reader *reader, uint8_t *state, struct bytes bytes,
+		size_t size, bool *ret_has_data)
 {
-	struct tls_reader reader = { atomic_load_explicit(&tls->sent, memory_order_relaxed) };
 	struct walk walk = walk_begin(bytes, size);
 	enum tls_sight sight = TLS_NOTHING;
 	struct tls_record record;
 
 	if (!bytes.vectors)
 		return TLS_BROKEN;
-	if (atomic_load_explicit(&tls->sent_ns, memory_order_relaxed) == 0)
-		atomic_store_explicit(&tls->sent_ns, now_ns, memory_order_relaxed);
-	while (walk_next(&walk, &reader, &record)) {
+	while (walk_next(&walk, reader, &record)) {
+		uint8_t before = *state;
+
 		if (!tls_record_is_plausible(record))
 			return TLS_BROKEN;
-		if (record.type == TLS_APPLICATION && client_data(tls, record, now_ns) == TLS_REQUEST)
+		if (record.type != TLS_APPLICATION)
+			continue;
+		if (client_data(state, record) == TLS_REQUEST)
 			sight = TLS_REQUEST;
+		*ret_has_data |= sight == TLS_REQUEST || *state != before;
 	}
-	atomic_store_explicit(&tls->sent, reader.word, memory_order_relaxed);
+	return sight;
+}
+
+void tls_foresee(struct tls *tls, struct bytes bytes, uint64_t now_ns)
+{
+	struct tls_reader reader = { atomic_load_explicit(&tls->sent, memory_order_relaxed) };
+	uint8_t before = atomic_load_explicit(&tls->state, memory_order_relaxed), state = before;
+	bool has_data = false;
+
+	client_bytes(&reader, &state, bytes, SIZE_MAX, &has_data);
+	if (has_data || atomic_load_explicit(&tls->sent_ns, memory_order_relaxed) == 0)
+		atomic_store_explicit(&tls->sent_ns, now_ns, memory_order_relaxed);
+	if (state != before)
+		atomic_fetch_or_explicit(&tls->state, (uint8_t)((state & ~before) << FORESEEN_SHIFT),
+			memory_order_relaxed);
+}
+
+void tls_sent_nothing(struct tls *tls)
+{
+	uint8_t foreseen = (CLIENT_SPOKE | REQUESTED) << FORESEEN_SHIFT;
+
+	if (atomic_load_explicit(&tls->state, memory_order_relaxed) & foreseen)
+		atomic_fetch_and_explicit(&tls->state, (uint8_t)~foreseen, memory_order_relaxed);
+}
+
+enum tls_sight tls_sent(struct tls *tls, struct bytes bytes, size_t size, uint64_t now_ns)
+{
+	struct tls_reader reader = { atomic_load_explicit(&tls->sent, memory_order_relaxed) };
+	uint8_t before = atomic_load_explicit(&tls->state, memory_order_relaxed), state = before;
+	bool has_data = false;
+	enum tls_sight sight = client_bytes(&reader, &state, bytes, size, &has_data);
+
+	if (has_data || atomic_load_explicit(&tls->sent_ns, memory_order_relaxed) == 0)
+		atomic_store_explicit(&tls->sent_ns, now_ns, memory_order_relaxed);
+	if (state != before)
+		atomic_fetch_or_explicit(&tls->state, state, memory_order_relaxed);
+	tls_sent_nothing(tls);
+	if (sight != TLS_BROKEN)
+		atomic_store_explicit(&tls->sent, reader.word, memory_order_relaxed);
 	return sight;
 }
 
@@ -228,10 +268,12 @@ static bool is_soon(const struct tls *tls, uint64_t now_ns)
 
 static struct server server_load(const struct tls *tls, bool may_be_tickets, uint64_t now_ns)
 {
+	uint8_t state = atomic_load_explicit(&tls->state, memory_order_relaxed);
+
 	return (struct server){
 		.ticket_length = atomic_load_explicit(&tls->ticket_length, memory_order_relaxed),
 		.ticket_count = atomic_load_explicit(&tls->ticket_count, memory_order_relaxed),
-		.state = atomic_load_explicit(&tls->state, memory_order_relaxed),
+		.state = state | state >> FORESEEN_SHIFT,
 		.may_be_tickets = may_be_tickets,
 		.is_soon = may_be_tickets && is_soon(tls, now_ns),
 	};
@@ -241,8 +283,8 @@ static void server_store(struct tls *tls, const struct server *server, uint64_t 
 {
 	if (atomic_load_explicit(&tls->round_trip_ms, memory_order_relaxed) == 0)
 		round_trip_measure(tls, now_ns);
-	if (server->state & ~atomic_load_explicit(&tls->state, memory_order_relaxed))
-		atomic_fetch_or_explicit(&tls->state, server->state, memory_order_relaxed);
+	if (server->state & SERVER_FIRST & ~atomic_load_explicit(&tls->state, memory_order_relaxed))
+		atomic_fetch_or_explicit(&tls->state, SERVER_FIRST, memory_order_relaxed);
 	atomic_store_explicit(&tls->ticket_length, server->ticket_length, memory_order_relaxed);
 	atomic_store_explicit(&tls->ticket_count, server->ticket_count, memory_order_relaxed);
 }

@@ -76,6 +76,11 @@ void tls_begin(struct tls *tls);
 /* Would sending these bytes begin application data? Changes nothing. */
 enum tls_sight tls_will_send(const struct tls *tls, struct bytes bytes);
 
+/* These bytes are about to be sent: their answer may be read, by another thread, before tls_sent() or
+ * tls_sent_nothing() tells how many of them were. */
+void tls_foresee(struct tls *tls, struct bytes bytes, uint64_t now_ns);
+void tls_sent_nothing(struct tls *tls);
+
 /* The first `size` of these bytes were sent. */
 enum tls_sight tls_sent(struct tls *tls, struct bytes bytes, size_t size, uint64_t now_ns);
 
