@@ -7,6 +7,7 @@ which shows what they do by themselves.
 import itertools
 import json
 import os
+import queue
 import re
 import shutil
 import signal
@@ -221,23 +222,43 @@ class LongLived:
 	"""A client that lives through the whole test: reads `N` from stdin, makes N calls side by side, and
 	answers each with a line `MILLISECONDS TEXT`."""
 
+	PATIENCE = 60
+
 	def __init__(self, case, argv, **keywords):
 		self.process = case.start(argv, **keywords, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
 			stderr=subprocess.STDOUT, text=True, bufsize=1)
-		line = self.process.stdout.readline()
-		assert line == 'ready\n', line + self.process.stdout.read()
+		self._lines = queue.Queue()
+		threading.Thread(target=self._read, daemon=True).start()
+		self._heard = []
+		while self._line() != 'ready\n':
+			pass
+
+	def _read(self):
+		try:
+			for line in self.process.stdout:
+				self._lines.put(line)
+		except ValueError:
+			pass
+		self._lines.put('')
+
+	def _line(self):
+		try:
+			line = self._lines.get(timeout=self.PATIENCE)
+		except queue.Empty:
+			line = None
+		if not line:
+			raise AssertionError('the client ended or is silent: ' + ''.join(self._heard[-20:]))
+		self._heard.append(line)
+		return line
 
 	def calls(self, count=1):
 		self.process.stdin.write(f'{count}\n')
 		results = []
 		while len(results) < count:
-			line = self.process.stdout.readline()
-			assert line, f'the client ended: {self.process.wait()}'
-			match = re.match(r'(\d+(?:\.\d+)?) (.*)', line)
-			if not match:
-				continue
-			now, seconds = time.monotonic(), float(match[1]) / 1000
-			results.append(Result(0 if match[2].startswith('ok') else 1, match[2], '', now - seconds, now))
+			match = re.match(r'(\d+(?:\.\d+)?) (.*)', self._line())
+			if match:
+				now, seconds = time.monotonic(), float(match[1]) / 1000
+				results.append(Result(0 if match[2].startswith('ok') else 1, match[2], '', now - seconds, now))
 		return results
 
 

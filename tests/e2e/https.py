@@ -26,6 +26,8 @@ class Https(harness.Case):
 	"""Subclasses say how to make `count` calls side by side; a call gives up after `patience`
 	seconds and prints the server's body when it succeeds."""
 
+	apart = False   # does the server write header and body apart
+
 	def calls(self, count, patience):
 		raise NotImplementedError
 
@@ -43,7 +45,7 @@ class Https(harness.Case):
 			check=True, stderr=subprocess.DEVNULL)
 
 	def begin(self, kind):
-		self.target = self.server(tls=tls_context(self.certificate, self.key, **KINDS[kind]))
+		self.target = self.server(tls=tls_context(self.certificate, self.key, **KINDS[kind]), apart=self.apart)
 		self.port = self.target.port
 		self.url = f'https://127.0.0.1:{self.port}/'
 		# Two healthy calls and two slow ones count as well: four errors of eight are half.

@@ -105,9 +105,11 @@ class BadSegment(harness.Case):
 		self.assertPrivate()
 
 	def test_a_file_size_limit_below_its_own(self):
-		script = 'ulimit -f 16; ' + f'for i in 1 2 3; do curl -sS http://127.0.0.1:{self.port}/; done; exit 9'
-		bare = self.run_program(['bash', '-c', script], library=False)
-		ours = self.run_program(['bash', '-c', script])
+		script = f'for i in 1 2 3; do curl -sS http://127.0.0.1:{self.port}/; done; exit 9'
+		argv = ['bash', '-c', script]
+		env = [f'{name}={value}' for name, value in self.environment().items()]
+		bare = self.run_program(argv, library=False)
+		ours = self.run_program(['prlimit', '--fsize=4096', 'env', *env, *argv], library=False)
 		self.assertEqual(ours.returncode, bare.returncode)
 		self.assertEqual(re.sub(r'\d+ ms', '', ours.text), re.sub(r'\d+ ms', '', bare.text))
 		self.assertFalse(os.path.exists(self.state))

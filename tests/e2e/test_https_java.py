@@ -26,6 +26,8 @@ class HttpURLConnection(_Java):
 
 class HttpClient(_Java):
 	kind = 'HttpClient'
+	# It keeps its connections: a single short record looks like a session ticket there.
+	apart = True
 
 
 if __name__ == '__main__':

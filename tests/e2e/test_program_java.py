@@ -24,7 +24,8 @@ class HttpURLConnection(_Java):
 	refused = r'^java.net.ConnectException: Connection refused'
 	silent = r'^java.net.SocketTimeoutException: Read timed out'
 	backlog = r'^java.net.SocketTimeoutException: [Cc]onnect timed out'
-	reset = r'^java.net.SocketException: Connection reset'
+	# It tries a request that was reset once more, and then meets the open circuit.
+	reset = r'^java.net.SocketException: Connection reset|^java.net.ConnectException: Connection refused'
 
 
 class HttpClient(_Java):
@@ -32,7 +33,7 @@ class HttpClient(_Java):
 	refused = r'^java.net.ConnectException'
 	silent = r'^java.net.http.HttpTimeoutException: request timed out'
 	backlog = r'^java.net.http.Http(Connect)?TimeoutException'
-	reset = r'^java.io.IOException: Connection reset|^java.net.SocketException: Connection reset'
+	reset = r'^java.io.IOException: (Connection reset|HTTP/1.1 header parser received no bytes)'
 
 
 if __name__ == '__main__':

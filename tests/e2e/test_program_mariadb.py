@@ -6,6 +6,8 @@ from story import Story
 
 class Mariadb(Story):
 	refused = r"ERROR 2002 \(HY000\): Can't connect to server on '127.0.0.1' \(115\)"
+	# A refused non-blocking connect is told as EINPROGRESS there, one refused at once by its name.
+	open = r"ERROR 2002 \(HY000\): Can't connect to server on '127.0.0.1' \(111\)"
 	silent = r"ERROR 2013 \(HY000\): Lost connection to server at 'handshake: reading initial communication packet'"
 	backlog = r"ERROR 2002 \(HY000\): Can't connect to server on '127.0.0.1' \(110\)"
 	reset = silent

@@ -37,6 +37,7 @@ class HttpClient(_Python):
 class Asyncio(_Python):
 	client = 'client_asyncio.py'
 	refused = r'^ConnectionRefusedError \[Errno 111\] Connect call failed'
+	open = r'^ConnectionRefusedError \[Errno 111\] Connection refused'
 	silent = r'^TimeoutError'
 	backlog = r'^TimeoutError'
 	reset = r'^ConnectionResetError \[Errno 104\] Connection reset by peer'

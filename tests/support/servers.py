@@ -33,11 +33,12 @@ def reset(connection):
 
 
 class Server:
-	def __init__(self, backend=None, tls=None, address='127.0.0.1', port=0, body=BODY):
+	def __init__(self, backend=None, tls=None, address='127.0.0.1', port=0, body=BODY, apart=False):
 		self.backend = backend
 		self.tls = tls
 		self.address = address
 		self.body = body
+		self.apart = apart   # header and body as two writes, and two TLS records
 		self.mode = 'refuse'
 		self.delay = 0.0
 		self.accepted = 0
@@ -186,8 +187,17 @@ class Server:
 				self.requests.append((time.monotonic(), request))
 				if not self._may_answer(connection):
 					return
-				connection.sendall(b'HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n\r\n%s'
-					% (len(self.body), self.body))
+				is_last = b'connection: close' in request.lower()
+				header = b'HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n' % len(self.body)
+				if is_last:
+					header += b'Connection: close\r\n'
+				for part in self._parts(header + b'\r\n', self.body):
+					connection.sendall(part)
+				if is_last:
+					return
+
+	def _parts(self, header, body):
+		return (header, body) if self.apart else (header + body,)
 
 	def _may_answer(self, connection):
 		"""Does what the mode says before an answer; False where there is none to give."""

@@ -59,7 +59,7 @@ public class Client {
 		String text;
 		try {
 			text = "ok " + request.get();
-		} catch (Exception error) {
+		} catch (Throwable error) {
 			text = error.toString();
 		}
 		synchronized (System.out) {
