@@ -39,11 +39,6 @@ void call_forget(struct connection *connection)
 	permit_set(connection, (struct permit){ 0 });
 }
 
-const struct settings *call_settings(const struct connection *connection)
-{
-	return connection->rule ? &connection->rule->settings : &settings_default;
-}
-
 /* A probe on a connection that went silent gives its slot up early; one that spoke holds it again. */
 static void renew(struct connection *connection, const struct breaker *breaker, bool is_silent,
 		uint64_t now_ns)

@@ -14,7 +14,10 @@
 #include "shim/fd_table.h"
 
 /* The rule's, or the defaults where no rule judges the connection (yet). */
-const struct settings *call_settings(const struct connection *connection);
+static inline const struct settings *call_settings(const struct connection *connection)
+{
+	return connection->rule ? &connection->rule->settings : &settings_default;
+}
 
 /* Asks the rule's breaker, and tells the log what that changed. False: refused, and counted so. */
 bool call_acquire(const struct rule *rule, struct cell *cell, uint64_t now_ns,

@@ -6,33 +6,10 @@
 
 #include "core/clock.h"
 #include "shim/protocol.h"
-#include "shim/verdict.h"
 
 #define NS_PER_MS 1000000ull
 
 static const struct exchange_step nothing;
-
-/* acq_rel: who sees a flag also sees the times that were written before it was set. */
-static uint32_t flags_set(struct exchange *exchange, uint32_t flags)
-{
-	return atomic_fetch_or_explicit(&exchange->flags, flags, memory_order_acq_rel);
-}
-
-static uint32_t flags_clear(struct exchange *exchange, uint32_t flags)
-{
-	return atomic_fetch_and_explicit(&exchange->flags, ~flags, memory_order_acq_rel);
-}
-
-/* Of all that would end a call, the one that clears OPEN does. */
-static struct exchange_step end(struct exchange *exchange, enum outcome outcome)
-{
-	uint32_t before = flags_clear(exchange,
-			EXCHANGE_OPEN | EXCHANGE_PENDING | EXCHANGE_SENT | EXCHANGE_REUSED);
-
-	if (!(before & EXCHANGE_OPEN))
-		return nothing;
-	return (struct exchange_step){ .ended = outcome };
-}
 
 static bool is_open(const struct exchange *exchange)
 {
@@ -47,38 +24,6 @@ static bool is_silent(const struct exchange *exchange)
 static void note_wait(struct exchange *exchange, uint64_t began_ns, uint64_t now_ns)
 {
 	silence_wait_ends(&exchange->silence, is_silent(exchange) ? began_ns : 0, now_ns);
-}
-
-/* What is known of the open call. */
-static struct verdict verdict(const struct exchange *exchange, const struct settings *settings,
-		uint64_t now_ns)
-{
-	uint32_t flags = exchange_flags(exchange);
-	bool was_silent = exchange_flags_are_silent(flags);
-	uint64_t waited_ns = was_silent ? silence_greeting_ns(&exchange->silence, now_ns) :
-		silence_longest_ns(&exchange->silence, now_ns);
-
-	return (struct verdict){
-		.is_pending = flags & EXCHANGE_PENDING,
-		.is_silent = was_silent,
-		.is_reused = flags & EXCHANGE_REUSED,
-		.has_waited = waited_ns >= settings->abandon_ns,
-		.has_shut_write = flags & EXCHANGE_SHUT_WRITE,
-		.may_be_answered = (flags & (EXCHANGE_TLS | EXCHANGE_ANSWERED)) == EXCHANGE_TLS &&
-			tls_has_one_ticket(&exchange->tls),
-	};
-}
-
-static struct exchange_step fail(struct exchange *exchange, const struct settings *settings,
-		int error, uint64_t now_ns)
-{
-	return end(exchange, verdict_error(verdict(exchange, settings, now_ns), settings, error));
-}
-
-static struct exchange_step give_up(struct exchange *exchange, const struct settings *settings,
-		uint64_t now_ns)
-{
-	return end(exchange, verdict_closed(verdict(exchange, settings, now_ns)));
 }
 
 void exchange_begin(struct exchange *exchange, uint64_t now_ns)
@@ -98,12 +43,12 @@ static struct exchange_step establish(struct exchange *exchange, const struct se
 		uint64_t now_ns)
 {
 	silence_establish(&exchange->silence, now_ns);
-	flags_set(exchange, EXCHANGE_ESTABLISHED);
-	flags_clear(exchange, EXCHANGE_PENDING);
+	exchange_set(exchange, EXCHANGE_ESTABLISHED);
+	exchange_clear(exchange, EXCHANGE_PENDING);
 	if (settings->guard == GUARD_CONNECT)
-		flags_set(exchange, EXCHANGE_UNMETERED);
+		exchange_set(exchange, EXCHANGE_UNMETERED);
 	if (exchange_has(exchange, EXCHANGE_UNMETERED))
-		return end(exchange, OUTCOME_SUCCESS);
+		return exchange_end(exchange, OUTCOME_SUCCESS);
 	return (struct exchange_step){ .is_silent = is_silent(exchange) };
 }
 
@@ -116,7 +61,7 @@ struct exchange_step exchange_connected(struct exchange *exchange, const struct 
 		return nothing;
 	if (error == 0 || error == EISCONN)
 		return establish(exchange, settings, now_ns);
-	return fail(exchange, settings, error, now_ns);
+	return exchange_end_by_error(exchange, settings, error, now_ns);
 }
 
 struct exchange_step exchange_so_error(struct exchange *exchange, const struct settings *settings,
@@ -125,7 +70,7 @@ struct exchange_step exchange_so_error(struct exchange *exchange, const struct s
 	if (!is_open(exchange))
 		return nothing;
 	if (error)
-		return fail(exchange, settings, error, now_ns);
+		return exchange_end_by_error(exchange, settings, error, now_ns);
 	if (exchange_has(exchange, EXCHANGE_PENDING))
 		return establish(exchange, settings, now_ns);
 	return nothing;
@@ -162,7 +107,7 @@ static bool begins_request(struct exchange *exchange, struct bytes bytes)
 	if (!(flags & EXCHANGE_SPOKEN))
 		flags |= protocol_flag(bytes);
 	if (flags & EXCHANGE_BLIND) {
-		flags_set(exchange, EXCHANGE_UNMETERED);
+		exchange_set(exchange, EXCHANGE_UNMETERED);
 		return false;
 	}
 	return !(flags & EXCHANGE_TLS) || tls_will_send(&exchange->tls, bytes) != TLS_NOTHING;
@@ -172,14 +117,14 @@ static bool begins_request(struct exchange *exchange, struct bytes bytes)
 static struct exchange_step leave_silence(struct exchange *exchange,
 		const struct settings *settings, uint64_t now_ns)
 {
-	bool has_waited = verdict(exchange, settings, now_ns).has_waited;
+	bool has_waited = exchange_has_waited(exchange, settings, now_ns);
 	struct exchange_step step;
 
 	if (!has_waited && silence_since_established_ns(&exchange->silence, now_ns) <
 			EXCHANGE_IDLE_NS)
 		return nothing;
-	flags_set(exchange, EXCHANGE_IDLED);
-	step = end(exchange, has_waited ? OUTCOME_TIMEOUT : OUTCOME_UNUSED);
+	exchange_set(exchange, EXCHANGE_IDLED);
+	step = exchange_end(exchange, has_waited ? OUTCOME_TIMEOUT : OUTCOME_UNUSED);
 	step.starts_call = true;
 	return step;
 }
@@ -200,24 +145,24 @@ struct exchange_step exchange_will_send(struct exchange *exchange, const struct 
 
 bool exchange_call(struct exchange *exchange, uint64_t now_ns)
 {
-	uint32_t flags = exchange_flags(exchange);
-
-	if (flags & EXCHANGE_OPEN)
+	if (is_open(exchange))
 		return false;
 	atomic_store_explicit(&exchange->began_ns, now_ns, memory_order_relaxed);
 	silence_begin_call(&exchange->silence, now_ns);
-	return !(flags_set(exchange, EXCHANGE_OPEN | EXCHANGE_REUSED) & EXCHANGE_OPEN);
+	if (!exchange_has(exchange, EXCHANGE_REUSED))
+		exchange_set(exchange, EXCHANGE_REUSED);
+	return exchange_open(exchange);
 }
 
 void exchange_cut(struct exchange *exchange)
 {
-	flags_set(exchange, EXCHANGE_CUT);
+	exchange_set(exchange, EXCHANGE_CUT);
 }
 
 /* The kernel took over, or it never was TLS: from here on, bytes are what they are. */
 static void leave_tls(struct exchange *exchange)
 {
-	flags_clear(exchange, EXCHANGE_TLS);
+	exchange_clear(exchange, EXCHANGE_TLS);
 }
 
 static struct exchange_step sent_nothing(struct exchange *exchange, const struct settings *settings,
@@ -231,8 +176,8 @@ static struct exchange_step sent_nothing(struct exchange *exchange, const struct
 	/* Not now, not connected yet, or a direction that the program itself has shut. */
 	if (result == 0 || error == EAGAIN || error == EWOULDBLOCK || error == EINTR ||
 			error == ENOTCONN || (error == EPIPE && (flags & EXCHANGE_SHUT_WRITE)))
-		return is_fresh ? end(exchange, OUTCOME_UNUSED) : nothing;
-	return fail(exchange, settings, error, now_ns);
+		return is_fresh ? exchange_end(exchange, OUTCOME_UNUSED) : nothing;
+	return exchange_end_by_error(exchange, settings, error, now_ns);
 }
 
 /* The first bytes on the connection. */
@@ -245,8 +190,8 @@ static struct exchange_step begins_to_speak(struct exchange *exchange,
 	if (exchange_has(exchange, EXCHANGE_PENDING))
 		step = establish(exchange, settings, now_ns);
 	flags = exchange_flags(exchange);
-	flags_clear(exchange, EXCHANGE_IDLED);
-	flags_set(exchange, EXCHANGE_SPOKEN | protocol_flag(bytes) |
+	exchange_clear(exchange, EXCHANGE_IDLED);
+	exchange_set(exchange, EXCHANGE_SPOKEN | protocol_flag(bytes) |
 			(exchange_flags_are_silent(flags) ? EXCHANGE_SENT : 0));
 	return (struct exchange_step){
 		.ended = step.ended,
@@ -277,9 +222,9 @@ struct exchange_step exchange_sent(struct exchange *exchange, const struct setti
 static struct exchange_step answered(struct exchange *exchange)
 {
 	if (!exchange_has(exchange, EXCHANGE_ANSWERED))
-		flags_set(exchange, exchange_has(exchange, EXCHANGE_BLIND) ?
+		exchange_set(exchange, exchange_has(exchange, EXCHANGE_BLIND) ?
 				EXCHANGE_ANSWERED | EXCHANGE_UNMETERED : EXCHANGE_ANSWERED);
-	return end(exchange, OUTCOME_SUCCESS);
+	return exchange_end(exchange, OUTCOME_SUCCESS);
 }
 
 static struct exchange_step received_tls(struct exchange *exchange, struct bytes bytes, size_t size,
@@ -332,9 +277,9 @@ static struct exchange_step received_error(struct exchange *exchange,
 	if (error == EINTR || error == ENOTCONN)
 		return nothing;
 	if (error != EAGAIN && error != EWOULDBLOCK)
-		return fail(exchange, settings, error, now_ns);
+		return exchange_end_by_error(exchange, settings, error, now_ns);
 	if (!is_peek && has_timed_out(exchange, began_ns, now_ns))
-		return end(exchange, OUTCOME_TIMEOUT);
+		return exchange_end(exchange, OUTCOME_TIMEOUT);
 	return nothing;
 }
 
@@ -361,7 +306,7 @@ struct exchange_step exchange_received(struct exchange *exchange, const struct s
 		step = establish(exchange, settings, now_ns);
 	if (step.ended != OUTCOME_NONE)
 		return step;
-	return end(exchange, verdict_eof(verdict(exchange, settings, now_ns)));
+	return exchange_end_by_eof(exchange, settings, now_ns);
 }
 
 void exchange_wait_begins(struct exchange *exchange, uint64_t now_ns)
@@ -382,42 +327,43 @@ struct exchange_step exchange_shutdown(struct exchange *exchange, const struct s
 		int how, uint64_t now_ns)
 {
 	if (how == SHUT_WR || how == SHUT_RDWR)
-		flags_set(exchange, EXCHANGE_SHUT_WRITE);
+		exchange_set(exchange, EXCHANGE_SHUT_WRITE);
 	if (how == SHUT_WR)
 		return nothing;
-	flags_set(exchange, EXCHANGE_UNMETERED);
-	return give_up(exchange, settings, now_ns);
+	exchange_set(exchange, EXCHANGE_UNMETERED);
+	return exchange_end_by_close(exchange, settings, now_ns);
 }
 
 struct exchange_step exchange_closed(struct exchange *exchange, const struct settings *settings,
 		uint64_t now_ns)
 {
-	struct exchange_step step = give_up(exchange, settings, now_ns);
+	struct exchange_step step = exchange_end_by_close(exchange, settings, now_ns);
 
-	flags_clear(exchange, ~(uint32_t)EXCHANGE_RECEIVE_TIMEOUT);
+	exchange_clear(exchange, ~(uint32_t)EXCHANGE_RECEIVE_TIMEOUT);
 	return step;
 }
 
 struct exchange_step exchange_cancelled(struct exchange *exchange)
 {
-	struct exchange_step step = end(exchange, OUTCOME_CANCELLED);
+	struct exchange_step step = exchange_end(exchange, OUTCOME_CANCELLED);
 
 	if (step.ended != OUTCOME_NONE)
-		flags_set(exchange, EXCHANGE_UNMETERED);
+		exchange_set(exchange, EXCHANGE_UNMETERED);
 	return step;
 }
 
 struct exchange_step exchange_left_to_stdio(struct exchange *exchange,
 		const struct settings *settings, uint64_t now_ns)
 {
-	uint32_t flags = flags_set(exchange, EXCHANGE_UNMETERED);
+	uint32_t flags = exchange_flags(exchange);
 
 	(void)settings;
 	(void)now_ns;
+	exchange_set(exchange, EXCHANGE_UNMETERED);
 	/* Still connecting: establish() or close says. */
 	if (!(flags & EXCHANGE_ESTABLISHED))
 		return nothing;
-	return end(exchange, flags & EXCHANGE_REUSED ? OUTCOME_UNUSED : OUTCOME_SUCCESS);
+	return exchange_end(exchange, flags & EXCHANGE_REUSED ? OUTCOME_UNUSED : OUTCOME_SUCCESS);
 }
 
 struct exchange_step exchange_idle(struct exchange *exchange, const struct settings *settings,
@@ -427,8 +373,8 @@ struct exchange_step exchange_idle(struct exchange *exchange, const struct setti
 	if (!is_silent(exchange) || silence_awaits_greeting(&exchange->silence) ||
 			silence_since_established_ns(&exchange->silence, now_ns) < EXCHANGE_IDLE_NS)
 		return nothing;
-	flags_set(exchange, EXCHANGE_IDLED);
-	return end(exchange, OUTCOME_UNUSED);
+	exchange_set(exchange, EXCHANGE_IDLED);
+	return exchange_end(exchange, OUTCOME_UNUSED);
 }
 
 void exchange_set_receive_timeout(struct exchange *exchange, uint64_t timeout_ns)
@@ -439,7 +385,7 @@ void exchange_set_receive_timeout(struct exchange *exchange, uint64_t timeout_ns
 			timeout_ms < UINT32_MAX ? (uint32_t)timeout_ms : UINT32_MAX,
 			memory_order_relaxed);
 	if (timeout_ns)
-		flags_set(exchange, EXCHANGE_RECEIVE_TIMEOUT);
+		exchange_set(exchange, EXCHANGE_RECEIVE_TIMEOUT);
 	else
-		flags_clear(exchange, EXCHANGE_RECEIVE_TIMEOUT);
+		exchange_clear(exchange, EXCHANGE_RECEIVE_TIMEOUT);
 }

@@ -14,6 +14,8 @@
 #include "shim/runtime.h"
 #include "shim/timer.h"
 
+#define SMALL_SEND 4096
+
 /* Only IPv4 and IPv6 stream sockets are guarded. What was never seen being born is asked for once;
  * not under a seccomp filter, which may kill for a call that the program never makes. */
 static bool is_stream(int fd)
@@ -201,6 +203,7 @@ __attribute__((noinline)) static bool begin_send(struct gate *gate)
 			call_settings(connection), gate->bytes, now_ns);
 	struct permit permit;
 
+	gate->began_ns = now_ns;
 	call_settle(connection, step, now_ns);
 	/* A cell that nobody used for long may be another target's by now: then unmetered. */
 	if (!step.starts_call || !connection->rule || !segment_cell_is(runtime.segment,
@@ -243,7 +246,8 @@ ssize_t gate_sent(struct gate *gate, ssize_t result)
 	if (!connection || !exchange_minds_sent(&connection->exchange))
 		return result;
 	error = errno;
-	now_ns = clock_coarse_ns();
+	/* A small request goes into an empty socket buffer: it was sent when it began. */
+	now_ns = gate->began_ns && result <= SMALL_SEND ? gate->began_ns : clock_coarse_ns();
 	step = exchange_sent(&connection->exchange, call_settings(connection), gate->bytes, result,
 			error, now_ns);
 	if (step.ended != OUTCOME_NONE || step.is_silent || step.has_spoken)
