@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+#include "shim/exchange_state.h"
+
+#include "shim/verdict.h"
+
+static const struct exchange_step nothing;
+
+/* One bit alone: a single locked instruction, which is most of what an exchange costs. */
+bool exchange_open(struct exchange *exchange)
+{
+	return !(atomic_fetch_or_explicit(&exchange->flags, EXCHANGE_OPEN, memory_order_acq_rel) &
+			EXCHANGE_OPEN);
+}
+
+struct exchange_step exchange_end(struct exchange *exchange, enum outcome outcome)
+{
+	uint32_t before = atomic_fetch_and_explicit(&exchange->flags, ~(uint32_t)EXCHANGE_OPEN,
+			memory_order_acq_rel) & EXCHANGE_OPEN;
+
+	if (exchange_has(exchange, EXCHANGE_PENDING | EXCHANGE_SENT))
+		exchange_clear(exchange, EXCHANGE_PENDING | EXCHANGE_SENT);
+	return before ? (struct exchange_step){ .ended = outcome } : nothing;
+}
+
+/* What is known of the open call. */
+static struct verdict verdict(const struct exchange *exchange, const struct settings *settings,
+		uint64_t now_ns)
+{
+	uint32_t flags = exchange_flags(exchange);
+	bool was_silent = exchange_flags_are_silent(flags);
+	uint64_t waited_ns = was_silent ? silence_greeting_ns(&exchange->silence, now_ns) :
+		silence_longest_ns(&exchange->silence, now_ns);
+
+	return (struct verdict){
+		.is_pending = flags & EXCHANGE_PENDING,
+		.is_silent = was_silent,
+		.is_reused = flags & EXCHANGE_REUSED,
+		.has_waited = waited_ns >= settings->abandon_ns,
+		.has_shut_write = flags & EXCHANGE_SHUT_WRITE,
+		.may_be_answered = (flags & (EXCHANGE_TLS | EXCHANGE_ANSWERED)) == EXCHANGE_TLS &&
+			tls_has_one_ticket(&exchange->tls),
+	};
+}
+
+bool exchange_has_waited(const struct exchange *exchange, const struct settings *settings,
+		uint64_t now_ns)
+{
+	return verdict(exchange, settings, now_ns).has_waited;
+}
+
+struct exchange_step exchange_end_by_error(struct exchange *exchange,
+		const struct settings *settings, int error, uint64_t now_ns)
+{
+	return exchange_end(exchange, verdict_error(verdict(exchange, settings, now_ns), settings,
+			error));
+}
+
+struct exchange_step exchange_end_by_eof(struct exchange *exchange, const struct settings *settings,
+		uint64_t now_ns)
+{
+	return exchange_end(exchange, verdict_eof(verdict(exchange, settings, now_ns)));
+}
+
+struct exchange_step exchange_end_by_close(struct exchange *exchange,
+		const struct settings *settings, uint64_t now_ns)
+{
+	return exchange_end(exchange, verdict_closed(verdict(exchange, settings, now_ns)));
+}
