@@ -147,11 +147,9 @@ static uint32_t failures_in_a_row(const struct cell *cell, uint32_t epoch)
 static bool window_trips(const struct breaker *breaker, const struct window *window, uint32_t ratio,
 		uint32_t epoch, uint64_t now_ns)
 {
-	const struct window_shape *shape = &breaker->settings->window;
+	const struct settings *settings = breaker->settings;
 
-	if (ratio != 0 && !window_may_have_errors(window, shape))
-		return false;
-	return share_is_reached(breaker->settings, window_sum(window, shape, epoch, now_ns), ratio);
+	return share_is_reached(settings, window_sum(window, &settings->window, epoch, now_ns), ratio);
 }
 
 static bool should_trip(const struct breaker *breaker, uint32_t epoch, uint64_t now_ns)
@@ -167,8 +165,8 @@ static bool should_trip(const struct breaker *breaker, uint32_t epoch, uint64_t 
 		window_trips(breaker, &cell->slow, settings->slow_ratio, epoch, now_ns);
 }
 
-/* A closed circuit of that epoch: does what the window holds trip it? */
-static enum transition judge(const struct breaker *breaker, uint32_t epoch, uint64_t now_ns)
+__attribute__((noinline)) static enum transition judge_with_sums(const struct breaker *breaker,
+		uint32_t epoch, uint64_t now_ns)
 {
 	struct circuit *circuit = &breaker->cell->circuit;
 	struct window_sum sum;
@@ -180,6 +178,23 @@ static enum transition judge(const struct breaker *breaker, uint32_t epoch, uint
 		return TRANSITION_NONE;
 	announce(breaker, TRANSITION_TRIPPED, sum, now_ns);
 	return TRANSITION_TRIPPED;
+}
+
+/* Trips by anything but the share of errors? */
+static bool has_other_limits(const struct settings *settings)
+{
+	return settings->slow_ns != 0 || settings->consecutive != 0 || settings->errors_ratio == 0;
+}
+
+/* A closed circuit of that epoch: does what the window holds trip it? */
+static inline enum transition judge(const struct breaker *breaker, uint32_t epoch, uint64_t now_ns)
+{
+	const struct settings *settings = breaker->settings;
+
+	if (!has_other_limits(settings) &&
+			!window_may_have_errors(&breaker->cell->outcomes, &settings->window))
+		return TRANSITION_NONE;
+	return judge_with_sums(breaker, epoch, now_ns);
 }
 
 static struct decision refuse(const struct breaker *breaker, enum transition transition)
@@ -194,8 +209,8 @@ static struct decision admit(enum permit_kind kind, uint32_t epoch, struct permi
 	return (struct decision){ .is_admitted = true };
 }
 
-/* The circuit was seen open or half-open. */
-static struct decision acquire_probe(const struct breaker *breaker, uint64_t now_ns,
+/* The circuit was seen open or half-open. Out of line: its frame is not for every call. */
+__attribute__((noinline)) static struct decision acquire_probe(const struct breaker *breaker, uint64_t now_ns,
 		uint64_t random, struct permit *ret_permit)
 {
 	struct cell *cell = breaker->cell;
@@ -297,17 +312,24 @@ static bool is_slow(const struct settings *settings, uint64_t duration_ns)
 	return settings->slow_ns != 0 && duration_ns > settings->slow_ns;
 }
 
-static void record(const struct breaker *breaker, uint32_t epoch, bool is_error, bool was_slow,
-		uint64_t now_ns)
+__attribute__((noinline)) static void record_extras(const struct breaker *breaker, uint32_t epoch,
+		bool is_error, uint64_t duration_ns, uint64_t now_ns)
 {
 	const struct settings *settings = breaker->settings;
-	struct cell *cell = breaker->cell;
 
-	window_record(&cell->outcomes, &settings->window, epoch, now_ns, is_error);
 	if (settings->slow_ns != 0)
-		window_record(&cell->slow, &settings->window, epoch, now_ns, was_slow);
+		window_record(&breaker->cell->slow, &settings->window, epoch, now_ns,
+				is_slow(settings, duration_ns));
 	if (settings->consecutive != 0)
-		count_row(cell, epoch, is_error);
+		count_row(breaker->cell, epoch, is_error);
+}
+
+static inline void record(const struct breaker *breaker, uint32_t epoch, bool is_error,
+		uint64_t duration_ns, uint64_t now_ns)
+{
+	window_record(&breaker->cell->outcomes, &breaker->settings->window, epoch, now_ns, is_error);
+	if (has_other_limits(breaker->settings))
+		record_extras(breaker, epoch, is_error, duration_ns, now_ns);
 }
 
 static enum probe_end end_of_probe(const struct settings *settings, enum outcome outcome)
@@ -328,15 +350,15 @@ static enum probe_end end_of_probe(const struct settings *settings, enum outcome
 }
 
 /* The circuit decides first: a late probe counts nowhere else. */
-static enum transition report_probe(const struct breaker *breaker, struct permit permit,
+__attribute__((noinline)) static enum transition report_probe(const struct breaker *breaker, struct permit permit,
 		enum outcome outcome, uint64_t duration_ns, uint64_t now_ns)
 {
 	const struct settings *settings = breaker->settings;
 	struct cell *cell = breaker->cell;
 	struct circuit_policy policy = make_policy(settings);
-	bool was_slow = is_slow(settings, duration_ns);
 	struct probe_settlement settled = circuit_settle(&cell->circuit, &policy, permit,
-			end_of_probe(settings, outcome), was_slow, to_ms(now_ns));
+			end_of_probe(settings, outcome), is_slow(settings, duration_ns),
+			to_ms(now_ns));
 
 	if (settled.is_late) {
 		cell_count(cell, CELL_TOTAL_late);
@@ -346,7 +368,7 @@ static enum transition report_probe(const struct breaker *breaker, struct permit
 	record_latency(cell, outcome, duration_ns);
 	if (settled.transition == TRANSITION_NONE) {
 		if (counts_in_window(settings, outcome))
-			record(breaker, permit.epoch, outcome_is_error(outcome), was_slow, now_ns);
+			record(breaker, permit.epoch, outcome_is_error(outcome), duration_ns, now_ns);
 		return TRANSITION_NONE;
 	}
 	if (policy.backoff_factor_thousandths != 0)
@@ -355,31 +377,37 @@ static enum transition report_probe(const struct breaker *breaker, struct permit
 	return settled.transition;
 }
 
+/* A call that was admitted by a closed circuit, and has come back within its epoch. */
+static inline enum transition report_normal(const struct breaker *breaker, uint32_t epoch,
+		bool is_judged, enum outcome outcome, uint64_t duration_ns, uint64_t now_ns)
+{
+	bool is_counted = counts_in_window(breaker->settings, outcome);
+
+	/* The window first: what it must load and compare runs beside what came before, but would wait
+	 * for the locked steps of the counters. */
+	if (is_counted)
+		record(breaker, epoch, outcome_is_error(outcome), duration_ns, now_ns);
+	record_latency(breaker->cell, outcome, duration_ns);
+	cell_count(breaker->cell, total_of[outcome]);
+	return is_counted && is_judged ? judge(breaker, epoch, now_ns) : TRANSITION_NONE;
+}
+
 enum transition breaker_report(const struct breaker *breaker, struct permit permit,
 		enum outcome outcome, uint64_t duration_ns, uint64_t now_ns)
 {
-	const struct settings *settings = breaker->settings;
-	struct cell *cell = breaker->cell;
-	struct circuit_view view;
+	struct circuit_view view = circuit_read(&breaker->cell->circuit);
+	bool is_judged = view.state == CIRCUIT_CLOSED && force_in_effect(breaker) != FORCE_CLOSED;
 
-	if ((permit.kind != PERMIT_NORMAL && permit.kind != PERMIT_PROBE) ||
-			(unsigned int)outcome >= OUTCOME_COUNT)
+	if ((unsigned int)outcome >= OUTCOME_COUNT)
 		return TRANSITION_NONE;
 	if (permit.kind == PERMIT_PROBE)
 		return report_probe(breaker, permit, outcome, duration_ns, now_ns);
-	view = circuit_read(&cell->circuit);
-	if (view.epoch != permit.epoch) {
-		cell_count(cell, CELL_TOTAL_late);
+	if (permit.kind != PERMIT_NORMAL)
 		return TRANSITION_NONE;
-	}
-	cell_count(cell, total_of[outcome]);
-	if (!counts_in_window(settings, outcome))
-		return TRANSITION_NONE;
-	record_latency(cell, outcome, duration_ns);
-	record(breaker, view.epoch, outcome_is_error(outcome), is_slow(settings, duration_ns), now_ns);
-	if (view.state != CIRCUIT_CLOSED || force_in_effect(breaker) == FORCE_CLOSED)
-		return TRANSITION_NONE;
-	return judge(breaker, view.epoch, now_ns);
+	if (view.epoch == permit.epoch)
+		return report_normal(breaker, view.epoch, is_judged, outcome, duration_ns, now_ns);
+	cell_count(breaker->cell, CELL_TOTAL_late);
+	return TRANSITION_NONE;
 }
 
 struct permit breaker_renew(const struct breaker *breaker, struct permit permit,

@@ -41,18 +41,16 @@ void histogram_record(struct histogram *histogram, uint64_t duration_ns)
 {
 	uint64_t us = duration_ns / 1000;
 	_Atomic uint32_t *count = &histogram->counts[bucket_of(us)];
-	uint64_t sum_us, max_us;
-
-	if (atomic_load_explicit(count, memory_order_relaxed) >= COUNT_FULL)
-		return;
-	atomic_fetch_add_explicit(count, 1, memory_order_relaxed);
+	uint64_t max_us = atomic_load_explicit(&histogram->max_us, memory_order_relaxed);
 	/* Not one locked step: it would cost every call as much as the count, for a mean. */
-	sum_us = atomic_load_explicit(&histogram->sum_us, memory_order_relaxed);
+	uint64_t sum_us = atomic_load_explicit(&histogram->sum_us, memory_order_relaxed);
+
 	atomic_store_explicit(&histogram->sum_us, sum_us + us, memory_order_relaxed);
-	max_us = atomic_load_explicit(&histogram->max_us, memory_order_relaxed);
 	while (us > max_us && !atomic_compare_exchange_weak_explicit(&histogram->max_us, &max_us, us,
 		memory_order_relaxed, memory_order_relaxed))
 		;
+	if (atomic_fetch_add_explicit(count, 1, memory_order_relaxed) >= COUNT_FULL)
+		atomic_store_explicit(count, COUNT_FULL, memory_order_relaxed);
 }
 
 struct counted {

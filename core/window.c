@@ -64,11 +64,17 @@ static uint64_t load_word(const struct window *window, uint32_t index)
 	return atomic_load_explicit(&window->words[index & BUCKET_MASK], memory_order_acquire);
 }
 
-/* Release: whoever reads the word also sees the `last` that its writer saw. */
+/* Sequentially consistent, as the loads below: of two callers that each count an error and then look
+ * whether the window trips, one sees both errors. (Release alone would let both miss the other's.) */
 static bool replace_word(struct window *window, uint32_t index, uint64_t *seen, uint64_t after)
 {
 	return atomic_compare_exchange_weak_explicit(&window->words[index & BUCKET_MASK], seen, after,
-		memory_order_acq_rel, memory_order_acquire);
+		memory_order_seq_cst, memory_order_acquire);
+}
+
+static uint64_t load_to_judge(const struct window *window, uint32_t index)
+{
+	return atomic_load_explicit(&window->words[index & BUCKET_MASK], memory_order_seq_cst);
 }
 
 static uint64_t make_tag(uint32_t epoch, uint64_t tick)
@@ -183,7 +189,7 @@ static uint64_t word_after(uint64_t seen, uint64_t tag, bool error)
 }
 
 /* False if `last` moved meanwhile. A word of the same tick and a newer epoch is left alone. */
-static bool count_in(struct window *window, uint32_t index, uint32_t epoch, uint64_t last,
+static inline bool count_in(struct window *window, uint32_t index, uint32_t epoch, uint64_t last,
 		uint64_t tick, bool error)
 {
 	uint64_t tag = make_tag(epoch, tick);
@@ -203,20 +209,28 @@ static bool count_in(struct window *window, uint32_t index, uint32_t epoch, uint
 	return true;
 }
 
-static void record_in_time(struct window *window, const struct window_shape *shape, uint32_t epoch,
-		uint64_t now_ns, bool error)
+/* Out of line, so that the usual record needs no frame: what a frame stores must be in memory before
+ * a locked step can be taken. */
+__attribute__((noinline)) static void record_elsewhere(struct window *window,
+		const struct window_shape *shape, uint32_t epoch, uint64_t now_ns, bool error)
 {
-	uint64_t last = load_last(window);
-	uint64_t tick = last >> BUCKET_BITS;
-	uint32_t index = last & BUCKET_MASK;
+	uint64_t last, tick;
 
-	if (is_same_tick(shape, last, now_ns) && count_in(window, index, epoch, last, tick, error))
-		return;
 	while (find_tick(window, shape, epoch, now_ns, &last, &tick)) {
-		index = (uint32_t)(tick % bucket_count(shape));
+		uint32_t index = (uint32_t)(tick % bucket_count(shape));
+
 		if (count_in(window, index, epoch, last, tick, error))
 			return;
 	}
+}
+
+static inline bool record_in_last_tick(struct window *window, const struct window_shape *shape,
+		uint32_t epoch, uint64_t now_ns, bool error)
+{
+	uint64_t last = load_last(window);
+
+	return is_same_tick(shape, last, now_ns) &&
+		count_in(window, last & BUCKET_MASK, epoch, last, last >> BUCKET_BITS, error);
 }
 
 static struct window_sum sum_of_ticks(const struct window *window, uint32_t buckets, uint32_t epoch,
@@ -226,8 +240,7 @@ static struct window_sum sum_of_ticks(const struct window *window, uint32_t buck
 	struct window_sum sum = { 0 };
 
 	for (uint32_t i = 0; i < buckets; i++) {
-		/* Relaxed: each word says by itself whether it belongs. */
-		uint64_t word = atomic_load_explicit(&window->words[i], memory_order_relaxed);
+		uint64_t word = load_to_judge(window, i);
 		uint64_t tag = word >> TAG_SHIFT;
 		uint64_t take = (tag ^ want) >> TICK_BITS == 0 && tick_is_inside(tag, want, buckets);
 
@@ -277,7 +290,7 @@ static bool word_is_newer(uint64_t word, uint32_t epoch, uint64_t block)
 	return ahead <= 4 * WINDOW_WORDS;
 }
 
-static void record_in_calls(struct window *window, uint32_t epoch, bool error)
+__attribute__((noinline)) static void record_in_calls(struct window *window, uint32_t epoch, bool error)
 {
 	uint64_t position = atomic_fetch_add_explicit(&window->last, 1, memory_order_relaxed);
 	uint64_t block = position / BLOCK_CALLS;
@@ -319,7 +332,7 @@ static struct window_sum sum_in_calls(const struct window *window,
 
 	for (uint64_t i = 0; i < blocks; i++) {
 		uint64_t block = from / BLOCK_CALLS + i;
-		uint64_t word = load_word(window, block % WINDOW_WORDS);
+		uint64_t word = load_to_judge(window, block % WINDOW_WORDS);
 		uint32_t valid = (uint32_t)word & block_mask(block, from, to);
 
 		if (word >> 32 != make_block_tag(epoch, block))
@@ -335,8 +348,8 @@ void window_record(struct window *window, const struct window_shape *shape, uint
 {
 	if (shape->calls != 0)
 		record_in_calls(window, epoch, error);
-	else
-		record_in_time(window, shape, epoch, now_ns, error);
+	else if (!record_in_last_tick(window, shape, epoch, now_ns, error))
+		record_elsewhere(window, shape, epoch, now_ns, error);
 }
 
 struct window_sum window_sum(const struct window *window, const struct window_shape *shape,
@@ -354,7 +367,7 @@ bool window_may_have_errors(const struct window *window, const struct window_sha
 	uint64_t all = 0;
 
 	for (uint32_t i = 0; i < words; i++)
-		all |= atomic_load_explicit(&window->words[i], memory_order_relaxed);
+		all |= load_to_judge(window, i);
 	return (all & errors) != 0;
 }
 
