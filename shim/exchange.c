@@ -129,6 +129,16 @@ static struct exchange_step leave_silence(struct exchange *exchange,
 	return step;
 }
 
+/* Another thread may read the answer before the send returns, and must not take the server's side of
+ * a handshake for one. */
+static void foresee(struct exchange *exchange, struct bytes bytes, uint64_t now_ns)
+{
+	if (!exchange_has(exchange, EXCHANGE_SPOKEN) && protocol_flag(bytes) == EXCHANGE_TLS)
+		exchange_set(exchange, EXCHANGE_TLS);
+	if (exchange_has(exchange, EXCHANGE_TLS))
+		tls_foresee(&exchange->tls, bytes, now_ns);
+}
+
 struct exchange_step exchange_will_send(struct exchange *exchange, const struct settings *settings,
 		struct bytes bytes, uint64_t now_ns)
 {
@@ -136,11 +146,15 @@ struct exchange_step exchange_will_send(struct exchange *exchange, const struct 
 
 	if ((flags & EXCHANGE_CUT) || exchange_is_sending(exchange))
 		return nothing;
+	if (!(flags & EXCHANGE_ANSWERED))
+		foresee(exchange, bytes, now_ns);
 	if (exchange_flags_are_silent(flags))
 		return bytes_are_empty(bytes) ? nothing : leave_silence(exchange, settings, now_ns);
 	if (flags & EXCHANGE_ANSWERED)
 		return (struct exchange_step){ .starts_call = begins_request(exchange, bytes) };
-	return (struct exchange_step){ .starts_call = !bytes_are_empty(bytes) };
+	return (struct exchange_step){
+		.starts_call = !(flags & EXCHANGE_OPEN) && !bytes_are_empty(bytes),
+	};
 }
 
 bool exchange_call(struct exchange *exchange, uint64_t now_ns)
@@ -166,7 +180,7 @@ static void leave_tls(struct exchange *exchange)
 }
 
 static struct exchange_step sent_nothing(struct exchange *exchange, const struct settings *settings,
-		ssize_t result, int error, uint64_t now_ns)
+		struct bytes bytes, ssize_t result, int error, uint64_t now_ns)
 {
 	uint32_t flags = exchange_flags(exchange);
 	bool is_fresh = (flags & EXCHANGE_REUSED) && !silence_is_broken(&exchange->silence);
@@ -177,6 +191,10 @@ static struct exchange_step sent_nothing(struct exchange *exchange, const struct
 	if (result == 0 || error == EAGAIN || error == EWOULDBLOCK || error == EINTR ||
 			error == ENOTCONN || (error == EPIPE && (flags & EXCHANGE_SHUT_WRITE)))
 		return is_fresh ? exchange_end(exchange, OUTCOME_UNUSED) : nothing;
+	/* close_notify to a server that answered shortly and left: the program is closing. */
+	if ((flags & EXCHANGE_TLS) && tls_has_one_ticket(&exchange->tls) &&
+			tls_will_send(&exchange->tls, bytes) == TLS_NOTHING)
+		return exchange_end_by_close(exchange, settings, now_ns);
 	return exchange_end_by_error(exchange, settings, error, now_ns);
 }
 
@@ -206,8 +224,10 @@ struct exchange_step exchange_sent(struct exchange *exchange, const struct setti
 
 	if (!exchange_minds_sent(exchange))
 		return nothing;
-	if (result <= 0)
-		return sent_nothing(exchange, settings, result, error, now_ns);
+	if (result <= 0) {
+		tls_sent_nothing(&exchange->tls);
+		return sent_nothing(exchange, settings, bytes, result, error, now_ns);
+	}
 	if (!exchange_has(exchange, EXCHANGE_SPOKEN))
 		step = begins_to_speak(exchange, settings, bytes, now_ns);
 	if (is_open(exchange))

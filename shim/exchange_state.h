@@ -78,12 +78,21 @@ static inline bool exchange_flags_are_silent(uint32_t flags)
 		(EXCHANGE_OPEN | EXCHANGE_ESTABLISHED);
 }
 
+/* The first call of a TLS connection is open: what is sent decides what is an answer. */
+static inline bool exchange_flags_await_tls(uint32_t flags)
+{
+	return (flags & (EXCHANGE_OPEN | EXCHANGE_TLS | EXCHANGE_ANSWERED)) ==
+		(EXCHANGE_OPEN | EXCHANGE_TLS);
+}
+
 /* In the middle of an exchange, or not metered: a send can neither start a call nor be refused, and
  * exchange_will_send() need not be asked. (EXCHANGE_CUT is looked at before.) */
 static inline bool exchange_is_sending(const struct exchange *exchange)
 {
 	uint32_t flags = exchange_flags(exchange);
 
+	if (exchange_flags_await_tls(flags))
+		return false;
 	if (flags & (EXCHANGE_OPEN | EXCHANGE_UNMETERED))
 		return !exchange_flags_are_silent(flags);
 	return !(flags & (EXCHANGE_ANSWERED | EXCHANGE_IDLED));
