@@ -50,7 +50,7 @@ class LateAndLost(harness.Case):
 		out, _ = early.communicate(timeout=20)
 		self.assertEqual(out, b'hello from the server\n')
 		self.assertState('open', name='BOTH')
-		self.assertTotals({'late': 1, 'trips': 1, 'failure': 3}, name='BOTH')
+		self.assertTotals({'success': 1, 'trips': 1, 'failure': 3}, name='BOTH')
 
 	def test_a_probe_whose_process_is_killed_wedges_nothing(self):
 		self.begin('volume=3 sleep=1s')

@@ -7,6 +7,7 @@ from story import Story
 class _Java(Story):
 	kind = None
 	refused = None
+	tries_again = True
 
 	@classmethod
 	def setUpClass(cls):
@@ -33,7 +34,7 @@ class HttpClient(_Java):
 	refused = r'^java.net.ConnectException'
 	silent = r'^java.net.http.HttpTimeoutException: request timed out'
 	backlog = r'^java.net.http.Http(Connect)?TimeoutException'
-	reset = r'^java.io.IOException: (Connection reset|HTTP/1.1 header parser received no bytes)'
+	reset = r'^java.io.IOException: (Connection reset|HTTP/1.1 header parser received no bytes)|^java.net.ConnectException'
 
 
 if __name__ == '__main__':

@@ -10,6 +10,7 @@ class RedisCli(Story):
 	refused = r'Could not connect to Redis at 127.0.0.1:\d+: Connection refused'
 	reset = r'Error: Connection reset by peer'
 	works = 'PONG'
+	tries_again = True
 
 	@classmethod
 	def setUpClass(cls):
