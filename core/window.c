@@ -109,11 +109,14 @@ static bool tick_is_inside(uint64_t word_tick, uint64_t tick, uint32_t buckets)
 	return ((tick - word_tick) & TICK_MASK) < buckets;
 }
 
-/* So far behind that it is `last` which is wrong: a file that survived a reboot. */
-static bool is_from_before_reboot(const struct window_shape *shape, uint64_t behind)
+/* Does the last event lie a window and a minute ahead? Then it is `last` which is wrong: a file that
+ * survived a reboot. */
+static bool is_from_before_reboot(const struct window_shape *shape, uint64_t last, uint64_t now_ns)
 {
-	return behind >= bucket_count(shape) &&
-		behind > MAX_SKEW_NS * bucket_count(shape) / span_ns(shape);
+	uint64_t tick = last >> BUCKET_BITS, buckets = bucket_count(shape);
+
+	return tick - tick_at(shape, now_ns) >= buckets && (unsigned __int128)tick * span_ns(shape) >
+		((unsigned __int128)now_ns + MAX_SKEW_NS) * buckets;
 }
 
 /* Empties one bucket for the tick of `tag`. False if `last` moved: then others may count there. The
@@ -173,7 +176,7 @@ static bool find_tick(struct window *window, const struct window_shape *shape, u
 			*ret_tick = tick;
 			return true;
 		}
-		if (!is_ahead && behind != 0 && !is_from_before_reboot(shape, behind))
+		if (!is_ahead && behind != 0 && !is_from_before_reboot(shape, last, now_ns))
 			return false;
 		advance(window, shape, epoch, last, tick);
 	}
@@ -264,7 +267,7 @@ static struct window_sum sum_in_time(const struct window *window, const struct w
 		return sum_of_ticks(window, buckets, epoch, last_tick);
 	tick = tick_at(shape, now_ns);
 	if (tick < last_tick) {
-		if (is_from_before_reboot(shape, last_tick - tick))
+		if (is_from_before_reboot(shape, last, now_ns))
 			return (struct window_sum){ 0 };
 		tick = last_tick;
 	}
