@@ -54,25 +54,32 @@ static void renew(struct connection *connection, const struct breaker *breaker, 
 			now_ns));
 }
 
+static void report(struct connection *connection, const struct breaker *breaker,
+		enum outcome outcome, uint64_t now_ns)
+{
+	uint64_t began_ns = atomic_load_explicit(&connection->exchange.began_ns,
+			memory_order_relaxed);
+	struct permit permit = permit_of(connection);
+	enum transition transition;
+
+	call_forget(connection);
+	transition = breaker_report(breaker, permit, outcome, clock_elapsed_ns(began_ns, now_ns),
+			now_ns);
+	if (transition != TRANSITION_NONE)
+		runtime_announce(breaker, transition);
+}
+
 void call_settle(struct connection *connection, struct exchange_step step, uint64_t now_ns)
 {
 	struct breaker breaker;
-	struct permit permit;
-	uint64_t began_ns;
 
 	if (!connection->rule)
 		return;
 	breaker = runtime_breaker(connection->rule, connection->cell);
-	if (step.ended != OUTCOME_NONE) {
-		permit = permit_of(connection);
-		call_forget(connection);
-		began_ns = atomic_load_explicit(&connection->exchange.began_ns,
-				memory_order_relaxed);
-		runtime_announce(&breaker, breaker_report(&breaker, permit, step.ended,
-				clock_elapsed_ns(began_ns, now_ns), now_ns));
-	} else if (step.is_silent || step.has_spoken) {
+	if (step.ended != OUTCOME_NONE)
+		report(connection, &breaker, step.ended, now_ns);
+	else if (step.is_silent || step.has_spoken)
 		renew(connection, &breaker, step.is_silent, now_ns);
-	}
 }
 
 bool call_acquire(const struct rule *rule, struct cell *cell, uint64_t now_ns,

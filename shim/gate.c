@@ -204,7 +204,8 @@ __attribute__((noinline)) static bool begin_send(struct gate *gate)
 	struct permit permit;
 
 	gate->began_ns = now_ns;
-	call_settle(connection, step, now_ns);
+	if (step.ended != OUTCOME_NONE)
+		call_settle(connection, step, now_ns);
 	/* A cell that nobody used for long may be another target's by now: then unmetered. */
 	if (!step.starts_call || !connection->rule || !segment_cell_is(runtime.segment,
 			connection->cell, connection->cell_hash))

@@ -49,16 +49,6 @@ uint64_t runtime_random(void)
 	return mix(runtime.seed + (draw + 1) * 0x9e3779b97f4a7c15u);
 }
 
-struct breaker runtime_breaker(const struct rule *rule, struct cell *cell)
-{
-	return (struct breaker){
-		.cell = cell,
-		.settings = &rule->settings,
-		.events = &runtime.segment->events,
-		.pid = runtime.pid,
-	};
-}
-
 /* What of an endpoint a cell is for, by the rule's `per`. */
 struct place {
 	char host[HOST_SIZE];

@@ -26,7 +26,7 @@ struct runtime {
 	struct config config;
 };
 
-extern struct runtime runtime;
+extern struct runtime runtime __attribute__((visibility("hidden")));
 
 /* Is this call one to judge? Not before the constructor, not in a vfork child. */
 bool runtime_is_judging(void);
@@ -38,7 +38,15 @@ void runtime_forked(void);
 uint64_t runtime_random(void);
 
 /* The breaker of a rule's cell, ready for breaker_*(). */
-struct breaker runtime_breaker(const struct rule *rule, struct cell *cell);
+static inline struct breaker runtime_breaker(const struct rule *rule, struct cell *cell)
+{
+	return (struct breaker){
+		.cell = cell,
+		.settings = &rule->settings,
+		.events = &runtime.segment->events,
+		.pid = runtime.pid,
+	};
+}
 
 /* The cell for an endpoint that `rule` matched, by the rule's `per`; NULL when the table is full.
  * host: the name the rule matched, or NULL where it matched the address. Who keeps the cell from
