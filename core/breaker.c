@@ -3,8 +3,7 @@
 
 #include <string.h>
 
-#include "core/target.h"
-#include "core/text.h"
+#include "core/meter.h"
 
 #define USED_RESOLUTION_NS UINT64_C(1000000000)
 
@@ -21,25 +20,28 @@ static uint32_t at_most(uint32_t value, uint32_t limit)
 static struct circuit_policy make_policy(const struct settings *settings)
 {
 	return (struct circuit_policy){
-		.sleep_ms = at_most(settings->sleep_ms, SETTINGS_MAX_MS),
-		.lease_ms = at_most(settings->lease_ms, SETTINGS_MAX_MS),
-		.probes = settings->probes == 0 ? 1 : at_most(settings->probes, CIRCUIT_MAX_PROBES),
-		.probes_ratio = settings->probes_ratio,
-		.errors_ratio = settings->errors_ratio,
-		.slow_ratio = settings->slow_ns != 0 ? settings->slow_ratio : UINT32_MAX,
-		.backoff_factor_thousandths = settings->backoff_factor_thousandths,
-		.backoff_max_ms = at_most(settings->backoff_max_ms, SETTINGS_MAX_MS),
-		.judges_by_rate = settings->half_open == HALF_OPEN_RATE,
-		.releases_neutral = settings->neutral == NEUTRAL_RELEASE,
+			.sleep_ms = at_most(settings->sleep_ms, SETTINGS_MAX_MS),
+			.lease_ms = at_most(settings->lease_ms, SETTINGS_MAX_MS),
+			.probes = settings->probes == 0
+						  ? 1
+						  : at_most(settings->probes, CIRCUIT_MAX_PROBES),
+			.probes_ratio = settings->probes_ratio,
+			.errors_ratio = settings->errors_ratio,
+			.slow_ratio = settings->slow_ns != 0 ? settings->slow_ratio : UINT32_MAX,
+			.backoff_factor_thousandths = settings->backoff_factor_thousandths,
+			.backoff_max_ms = at_most(settings->backoff_max_ms, SETTINGS_MAX_MS),
+			.judges_by_rate = settings->half_open == HALF_OPEN_RATE,
+			.releases_neutral = settings->neutral == NEUTRAL_RELEASE,
 	};
 }
 
 static enum force force_in_effect(const struct breaker *breaker)
 {
-	uint32_t by_hand = atomic_load_explicit(&breaker->cell->override.force, memory_order_relaxed);
+	uint32_t by_hand =
+			atomic_load_explicit(&breaker->cell->override.force, memory_order_relaxed);
 
-	return by_hand == FORCE_OPEN || by_hand == FORCE_CLOSED ? (enum force)by_hand :
-								  breaker->settings->force;
+	return by_hand == FORCE_OPEN || by_hand == FORCE_CLOSED ? (enum force)by_hand
+								: breaker->settings->force;
 }
 
 static void store_if_new(_Atomic uint32_t *word, uint32_t value)
@@ -68,42 +70,25 @@ static void note_sleep(struct cell *cell, const struct circuit_policy *policy)
 	store_if_new(&cell->sleep_ms, circuit_sleep_ms(&cell->circuit, policy, epoch));
 }
 
-/* "pay.internal 10.1.2.3:443". The key is read from shared memory: it may lack its terminator. */
-static void format_target(const struct cell_key *key, char *ret, size_t size)
-{
-	char host[HOST_SIZE], address[64];
-	bool is_v6 = key->address.family == 6;
-
-	memcpy(host, key->host, sizeof(host));
-	host[sizeof(host) - 1] = '\0';
-	if (key->address.family != 4 && !is_v6) {
-		text_copy(ret, size, host);
-		return;
-	}
-	address_format(&key->address, address);
-	text_format(ret, size, "%s%s%s%s%s:%u", host, host[0] == '\0' ? "" : " ", is_v6 ? "[" : "",
-			address, is_v6 ? "]" : "", (unsigned int)key->port);
-}
-
 __attribute__((cold, noinline)) static void write_event(const struct breaker *breaker,
 		enum event_kind kind, struct window_sum sum, uint32_t detail, uint64_t now_ns)
 {
 	const struct cell_key *key = &breaker->cell->key;
 	struct event event = {
-		.time_ns = now_ns,
-		.kind = kind,
-		.pid = breaker->pid,
-		.requests = (uint32_t)sum.total,
-		.errors = (uint32_t)sum.errors,
-		.detail = detail,
-		.is_lookup = key->kind == CELL_LOOKUP,
+			.time_ns = now_ns,
+			.kind = kind,
+			.pid = breaker->pid,
+			.requests = (uint32_t)sum.total,
+			.errors = (uint32_t)sum.errors,
+			.detail = detail,
+			.is_lookup = key->kind == CELL_LOOKUP,
 	};
 
 	if (breaker->events == NULL)
 		return;
 	memcpy(event.name, key->name, sizeof(event.name));
 	event.name[sizeof(event.name) - 1] = '\0';
-	format_target(key, event.target, sizeof(event.target));
+	cell_key_describe(key, event.target, sizeof(event.target));
 	event_write(breaker->events, &event);
 }
 
@@ -112,10 +97,10 @@ static void announce(const struct breaker *breaker, enum transition transition,
 		struct window_sum sum, uint64_t now_ns)
 {
 	static const enum event_kind kinds[] = {
-		[TRANSITION_TRIPPED] = EVENT_TRIPPED,
-		[TRANSITION_HALF_OPENED] = EVENT_HALF_OPENED,
-		[TRANSITION_REOPENED] = EVENT_REOPENED,
-		[TRANSITION_CLOSED] = EVENT_CLOSED,
+			[TRANSITION_TRIPPED] = EVENT_TRIPPED,
+			[TRANSITION_HALF_OPENED] = EVENT_HALF_OPENED,
+			[TRANSITION_REOPENED] = EVENT_REOPENED,
+			[TRANSITION_CLOSED] = EVENT_CLOSED,
 	};
 
 	if (transition == TRANSITION_NONE)
@@ -125,93 +110,41 @@ static void announce(const struct breaker *breaker, enum transition transition,
 	write_event(breaker, kinds[transition], sum, 0, now_ns);
 }
 
-static bool share_is_reached(const struct settings *settings, struct window_sum sum, uint32_t ratio)
+__attribute__((noinline)) static enum transition trip(
+		const struct breaker *breaker, uint32_t epoch, uint64_t now_ns)
 {
-	uint32_t volume = settings->volume;
+	struct window_sum sum = window_sum(
+			&breaker->cell->outcomes, &breaker->settings->window, epoch, now_ns);
 
-	/* A window of N calls never holds more than N. */
-	if (settings->window.calls != 0)
-		volume = at_most(volume, settings->window.calls);
-	return sum.total != 0 && sum.total >= volume &&
-		sum.errors * RATIO_ONE >= ratio * sum.total;
-}
-
-static uint32_t failures_in_a_row(const struct cell *cell, uint32_t epoch)
-{
-	uint64_t word = atomic_load_explicit(&cell->consecutive, memory_order_relaxed);
-
-	return word >> 32 == epoch ? (uint32_t)word : 0;
-}
-
-/* Does the share of errors in a window of this cell's reach `ratio`? */
-static bool window_trips(const struct breaker *breaker, const struct window *window, uint32_t ratio,
-		uint32_t epoch, uint64_t now_ns)
-{
-	const struct settings *settings = breaker->settings;
-
-	return share_is_reached(settings, window_sum(window, &settings->window, epoch, now_ns), ratio);
-}
-
-static bool should_trip(const struct breaker *breaker, uint32_t epoch, uint64_t now_ns)
-{
-	const struct settings *settings = breaker->settings;
-	struct cell *cell = breaker->cell;
-
-	if (window_trips(breaker, &cell->outcomes, settings->errors_ratio, epoch, now_ns))
-		return true;
-	if (settings->consecutive != 0 && failures_in_a_row(cell, epoch) >= settings->consecutive)
-		return true;
-	return settings->slow_ns != 0 &&
-		window_trips(breaker, &cell->slow, settings->slow_ratio, epoch, now_ns);
-}
-
-__attribute__((noinline)) static enum transition judge_with_sums(const struct breaker *breaker,
-		uint32_t epoch, uint64_t now_ns)
-{
-	struct circuit *circuit = &breaker->cell->circuit;
-	struct window_sum sum;
-
-	if (!should_trip(breaker, epoch, now_ns))
-		return TRANSITION_NONE;
-	sum = window_sum(&breaker->cell->outcomes, &breaker->settings->window, epoch, now_ns);
-	if (circuit_trip(circuit, epoch, to_ms(now_ns)) == TRANSITION_NONE)
+	if (circuit_trip(&breaker->cell->circuit, epoch, to_ms(now_ns)) == TRANSITION_NONE)
 		return TRANSITION_NONE;
 	announce(breaker, TRANSITION_TRIPPED, sum, now_ns);
 	return TRANSITION_TRIPPED;
 }
 
-/* Trips by anything but the share of errors? */
-static bool has_other_limits(const struct settings *settings)
-{
-	return settings->slow_ns != 0 || settings->consecutive != 0 || settings->errors_ratio == 0;
-}
-
-/* A closed circuit of that epoch: does what the window holds trip it? */
+/* A closed circuit of that epoch: does what was counted trip it? */
 static inline enum transition judge(const struct breaker *breaker, uint32_t epoch, uint64_t now_ns)
 {
-	const struct settings *settings = breaker->settings;
-
-	if (!has_other_limits(settings) &&
-			!window_may_have_errors(&breaker->cell->outcomes, &settings->window))
-		return TRANSITION_NONE;
-	return judge_with_sums(breaker, epoch, now_ns);
+	return meter_trips(breaker->cell, breaker->settings, epoch, now_ns)
+			       ? trip(breaker, epoch, now_ns)
+			       : TRANSITION_NONE;
 }
 
 static struct decision refuse(const struct breaker *breaker, enum transition transition)
 {
 	cell_count(breaker->cell, CELL_TOTAL_short_circuited);
-	return (struct decision){ .is_admitted = false, .transition = transition };
+	return (struct decision){.is_admitted = false, .transition = transition};
 }
 
 static struct decision admit(enum permit_kind kind, uint32_t epoch, struct permit *ret_permit)
 {
-	*ret_permit = (struct permit){ .epoch = (uint16_t)epoch, .kind = (uint8_t)kind };
-	return (struct decision){ .is_admitted = true };
+	*ret_permit = (struct permit){.epoch = (uint16_t)epoch, .kind = (uint8_t)kind};
+	return (struct decision){.is_admitted = true};
 }
 
 /* The circuit was seen open or half-open. Out of line: its frame is not for every call. */
-__attribute__((noinline)) static struct decision acquire_probe(const struct breaker *breaker, uint64_t now_ns,
-		uint64_t random, struct permit *ret_permit)
+__attribute__((noinline)) static struct decision acquire_probe(const struct breaker *breaker,
+		uint64_t now_ns, uint64_t random, struct permit *ret_permit)
 {
 	struct cell *cell = breaker->cell;
 	struct circuit_policy policy = make_policy(breaker->settings);
@@ -223,17 +156,17 @@ __attribute__((noinline)) static struct decision acquire_probe(const struct brea
 		return refuse(breaker, TRANSITION_NONE);
 	/* A bulkhead belongs here: what it refuses must not have taken the half-open slot. */
 	transition = circuit_acquire(&cell->circuit, &policy, to_ms(now_ns), random, ret_permit);
-	announce(breaker, transition, (struct window_sum){ 0 }, now_ns);
+	announce(breaker, transition, (struct window_sum){0}, now_ns);
 	if (ret_permit->kind == PERMIT_NONE)
 		return refuse(breaker, transition);
-	return (struct decision){ .is_admitted = true, .transition = transition };
+	return (struct decision){.is_admitted = true, .transition = transition};
 }
 
 /* Still asleep, told without looking at the rest of the rule. Backoff only makes it longer. */
 static bool is_asleep(const struct settings *settings, struct circuit_view view, uint64_t now_ns)
 {
 	return view.state == CIRCUIT_OPEN && settings->backoff_factor_thousandths == 0 &&
-		circuit_elapsed_ms(view.time_ms, to_ms(now_ns)) <= settings->sleep_ms;
+	       circuit_elapsed_ms(view.time_ms, to_ms(now_ns)) <= settings->sleep_ms;
 }
 
 struct decision breaker_acquire(const struct breaker *breaker, uint64_t now_ns, uint64_t random,
@@ -244,7 +177,7 @@ struct decision breaker_acquire(const struct breaker *breaker, uint64_t now_ns, 
 	enum force force = force_in_effect(breaker);
 	struct circuit_view view;
 
-	*ret_permit = (struct permit){ .kind = PERMIT_NONE };
+	*ret_permit = (struct permit){.kind = PERMIT_NONE};
 	if (force == FORCE_OPEN)
 		return refuse(breaker, TRANSITION_NONE);
 	if (!settings->enabled)
@@ -270,66 +203,27 @@ struct decision breaker_acquire(const struct breaker *breaker, uint64_t now_ns, 
 }
 
 static const enum cell_total total_of[OUTCOME_COUNT] = {
-	[OUTCOME_NONE] = CELL_TOTAL_COUNT,
-	[OUTCOME_SUCCESS] = CELL_TOTAL_success,
-	[OUTCOME_FAILURE] = CELL_TOTAL_failure,
-	[OUTCOME_TIMEOUT] = CELL_TOTAL_timeout,
-	[OUTCOME_REJECTED] = CELL_TOTAL_rejected,
-	[OUTCOME_SHORT_CIRCUITED] = CELL_TOTAL_short_circuited,
-	[OUTCOME_CANCELLED] = CELL_TOTAL_cancelled,
-	[OUTCOME_IGNORED] = CELL_TOTAL_ignored,
-	[OUTCOME_UNUSED] = CELL_TOTAL_unused,
+		[OUTCOME_NONE] = CELL_TOTAL_COUNT,
+		[OUTCOME_SUCCESS] = CELL_TOTAL_success,
+		[OUTCOME_FAILURE] = CELL_TOTAL_failure,
+		[OUTCOME_TIMEOUT] = CELL_TOTAL_timeout,
+		[OUTCOME_REJECTED] = CELL_TOTAL_rejected,
+		[OUTCOME_SHORT_CIRCUITED] = CELL_TOTAL_short_circuited,
+		[OUTCOME_CANCELLED] = CELL_TOTAL_cancelled,
+		[OUTCOME_IGNORED] = CELL_TOTAL_ignored,
+		[OUTCOME_UNUSED] = CELL_TOTAL_unused,
 };
 
 static bool counts_in_window(const struct settings *settings, enum outcome outcome)
 {
 	return outcome_is_request(outcome) &&
-		(outcome != OUTCOME_REJECTED || settings->rejects_count);
-}
-
-static void count_row(struct cell *cell, uint32_t epoch, bool is_error)
-{
-	uint64_t seen = atomic_load_explicit(&cell->consecutive, memory_order_relaxed);
-	uint64_t after;
-
-	do {
-		uint32_t row = seen >> 32 == epoch ? (uint32_t)seen : 0;
-
-		row = is_error ? row + (row != UINT32_MAX) : 0;
-		after = (uint64_t)epoch << 32 | row;
-	} while (after != seen && !atomic_compare_exchange_weak_explicit(&cell->consecutive, &seen,
-		after, memory_order_relaxed, memory_order_relaxed));
+	       (outcome != OUTCOME_REJECTED || settings->rejects_count);
 }
 
 static void record_latency(struct cell *cell, enum outcome outcome, uint64_t duration_ns)
 {
 	if (outcome == OUTCOME_SUCCESS || outcome == OUTCOME_FAILURE || outcome == OUTCOME_TIMEOUT)
 		histogram_record(&cell->latency, duration_ns);
-}
-
-static bool is_slow(const struct settings *settings, uint64_t duration_ns)
-{
-	return settings->slow_ns != 0 && duration_ns > settings->slow_ns;
-}
-
-__attribute__((noinline)) static void record_extras(const struct breaker *breaker, uint32_t epoch,
-		bool is_error, uint64_t duration_ns, uint64_t now_ns)
-{
-	const struct settings *settings = breaker->settings;
-
-	if (settings->slow_ns != 0)
-		window_record(&breaker->cell->slow, &settings->window, epoch, now_ns,
-				is_slow(settings, duration_ns));
-	if (settings->consecutive != 0)
-		count_row(breaker->cell, epoch, is_error);
-}
-
-static inline void record(const struct breaker *breaker, uint32_t epoch, bool is_error,
-		uint64_t duration_ns, uint64_t now_ns)
-{
-	window_record(&breaker->cell->outcomes, &breaker->settings->window, epoch, now_ns, is_error);
-	if (has_other_limits(breaker->settings))
-		record_extras(breaker, epoch, is_error, duration_ns, now_ns);
 }
 
 static enum probe_end end_of_probe(const struct settings *settings, enum outcome outcome)
@@ -350,14 +244,14 @@ static enum probe_end end_of_probe(const struct settings *settings, enum outcome
 }
 
 /* The circuit decides first: a late probe counts nowhere else. */
-__attribute__((noinline)) static enum transition report_probe(const struct breaker *breaker, struct permit permit,
-		enum outcome outcome, uint64_t duration_ns, uint64_t now_ns)
+__attribute__((noinline)) static enum transition report_probe(const struct breaker *breaker,
+		struct permit permit, enum outcome outcome, uint64_t duration_ns, uint64_t now_ns)
 {
 	const struct settings *settings = breaker->settings;
 	struct cell *cell = breaker->cell;
 	struct circuit_policy policy = make_policy(settings);
 	struct probe_settlement settled = circuit_settle(&cell->circuit, &policy, permit,
-			end_of_probe(settings, outcome), is_slow(settings, duration_ns),
+			end_of_probe(settings, outcome), meter_is_slow(settings, duration_ns),
 			to_ms(now_ns));
 
 	if (settled.is_late) {
@@ -368,12 +262,13 @@ __attribute__((noinline)) static enum transition report_probe(const struct break
 	record_latency(cell, outcome, duration_ns);
 	if (settled.transition == TRANSITION_NONE) {
 		if (counts_in_window(settings, outcome))
-			record(breaker, permit.epoch, outcome_is_error(outcome), duration_ns, now_ns);
+			meter_record(cell, settings, permit.epoch, outcome_is_error(outcome),
+					duration_ns, now_ns);
 		return TRANSITION_NONE;
 	}
 	if (policy.backoff_factor_thousandths != 0)
 		note_sleep(cell, &policy);
-	announce(breaker, settled.transition, (struct window_sum){ 0 }, now_ns);
+	announce(breaker, settled.transition, (struct window_sum){0}, now_ns);
 	return settled.transition;
 }
 
@@ -383,10 +278,11 @@ static inline enum transition report_normal(const struct breaker *breaker, uint3
 {
 	bool is_counted = counts_in_window(breaker->settings, outcome);
 
-	/* The window first: what it must load and compare runs beside what came before, but would wait
-	 * for the locked steps of the counters. */
+	/* The window first: what it must load and compare runs beside what came before, but would
+	 * wait for the locked steps of the counters. */
 	if (is_counted)
-		record(breaker, epoch, outcome_is_error(outcome), duration_ns, now_ns);
+		meter_record(breaker->cell, breaker->settings, epoch, outcome_is_error(outcome),
+				duration_ns, now_ns);
 	record_latency(breaker->cell, outcome, duration_ns);
 	cell_count(breaker->cell, total_of[outcome]);
 	return is_counted && is_judged ? judge(breaker, epoch, now_ns) : TRANSITION_NONE;
@@ -426,7 +322,7 @@ enum transition breaker_wake(const struct breaker *breaker, uint64_t now_ns)
 	if (force_in_effect(breaker) != FORCE_NONE)
 		return TRANSITION_NONE;
 	transition = circuit_wake(&breaker->cell->circuit, &policy, to_ms(now_ns));
-	announce(breaker, transition, (struct window_sum){ 0 }, now_ns);
+	announce(breaker, transition, (struct window_sum){0}, now_ns);
 	return transition;
 }
 
@@ -463,27 +359,28 @@ void breaker_trip(const struct breaker *breaker, uint64_t now_ns)
 {
 	if (circuit_set(&breaker->cell->circuit, CIRCUIT_OPEN, to_ms(now_ns)) == CIRCUIT_CLOSED)
 		cell_count(breaker->cell, CELL_TOTAL_trips);
-	write_event(breaker, EVENT_TRIPPED_BY_HAND, (struct window_sum){ 0 }, 0, now_ns);
+	write_event(breaker, EVENT_TRIPPED_BY_HAND, (struct window_sum){0}, 0, now_ns);
 }
 
 void breaker_half(const struct breaker *breaker, uint64_t now_ns)
 {
 	circuit_set(&breaker->cell->circuit, CIRCUIT_HALF_OPEN, to_ms(now_ns));
-	write_event(breaker, EVENT_HALF_OPENED, (struct window_sum){ 0 }, 0, now_ns);
+	write_event(breaker, EVENT_HALF_OPENED, (struct window_sum){0}, 0, now_ns);
 }
 
 void breaker_reset(const struct breaker *breaker, uint64_t now_ns)
 {
 	circuit_set(&breaker->cell->circuit, CIRCUIT_CLOSED, to_ms(now_ns));
-	write_event(breaker, EVENT_RESET, (struct window_sum){ 0 }, 0, now_ns);
+	write_event(breaker, EVENT_RESET, (struct window_sum){0}, 0, now_ns);
 }
 
 void breaker_force(const struct breaker *breaker, enum force force, uint64_t now_ns)
 {
 	struct circuit_view view = circuit_read(&breaker->cell->circuit);
 
-	atomic_store_explicit(&breaker->cell->override.force, (uint32_t)force, memory_order_relaxed);
-	write_event(breaker, EVENT_FORCED, (struct window_sum){ 0 }, force, now_ns);
+	atomic_store_explicit(
+			&breaker->cell->override.force, (uint32_t)force, memory_order_relaxed);
+	write_event(breaker, EVENT_FORCED, (struct window_sum){0}, force, now_ns);
 	/* While forced closed nothing was judged. */
 	if (view.state == CIRCUIT_CLOSED && force_in_effect(breaker) == FORCE_NONE)
 		judge(breaker, view.epoch, now_ns);

@@ -9,6 +9,7 @@
 #include <assert.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "core/circuit.h"
@@ -93,5 +94,9 @@ static inline void cell_count(struct cell *cell, enum cell_total total)
 	if ((unsigned int)total < CELL_TOTAL_COUNT)
 		atomic_fetch_add_explicit(&cell->totals[total], 1, memory_order_relaxed);
 }
+
+/* For people: "pay.internal 10.1.2.3:443", "10.1.2.3:443", "pay.internal" for what has no address.
+ * Any bytes are a legal key; shortened to fit, always terminated. */
+void cell_key_describe(const struct cell_key *key, char *ret, size_t size);
 
 #endif

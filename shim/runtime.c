@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/clock.h"
 #include "core/text.h"
 #include "shim/backtrace.h"
 #include "shim/inside.h"
@@ -169,39 +170,35 @@ void runtime_matched(const struct rule *rule)
 		atomic_fetch_add_explicit(&record->matched, 1, memory_order_relaxed);
 }
 
-/* Whatever the segment holds: terminated, and shortened if need be. */
-static void cell_describe(const struct cell *cell, char *ret, size_t size)
+/* "open: 20 of 38 calls failed, the next probe in 5000 ms". */
+static void describe_trip(const struct breaker *breaker, char *ret, size_t size)
 {
-	char host[HOST_SIZE], address[46] = "";
+	struct window_sum sum = window_sum(&breaker->cell->outcomes, &breaker->settings->window,
+			circuit_read(&breaker->cell->circuit).epoch, clock_now_ns());
 
-	text_copy(host, sizeof(host), cell->key.host);
-	if (cell->key.kind == CELL_LOOKUP) {
-		text_format(ret, size, "lookup of %s", host);
-		return;
-	}
-	if (cell->key.address.family)
-		address_format(&cell->key.address, address);
-	if (!strcmp(address, host))
-		address[0] = '\0';
-	text_format(ret, size, "%s%s%s port %u", host, address[0] ? " " : "", address,
-			cell->key.port);
+	text_format(ret, size, "open: %llu of %llu calls failed, the next probe in %u ms",
+			(unsigned long long)sum.errors, (unsigned long long)sum.total,
+			breaker->settings->sleep_ms);
 }
 
 void runtime_announce(const struct breaker *breaker, enum transition transition)
 {
 	static const char *const said[] = {
-		[TRANSITION_TRIPPED] = "open",
-		[TRANSITION_HALF_OPENED] = "half-open",
+		[TRANSITION_HALF_OPENED] = "half-open: a probe goes through",
 		[TRANSITION_REOPENED] = "open again: the probe failed",
 		[TRANSITION_CLOSED] = "closed",
 	};
-	char name[CELL_NAME_SIZE], target[HOST_SIZE + 64];
+	char name[CELL_NAME_SIZE], target[HOST_SIZE], trip[96];
 
 	if (transition == TRANSITION_NONE)
 		return;
+	if (transition == TRANSITION_TRIPPED)
+		describe_trip(breaker, trip, sizeof(trip));
 	text_copy(name, sizeof(name), breaker->cell->key.name);
-	cell_describe(breaker->cell, target, sizeof(target));
-	log_line("%s: %s: %s", name, target, said[transition]);
+	cell_key_describe(&breaker->cell->key, target, sizeof(target));
+	log_line("%s: %s%s: %s%s", name, breaker->cell->key.kind == CELL_LOOKUP ? "lookup of " : "",
+			target, transition == TRANSITION_TRIPPED ? trip : said[transition],
+			runtime.observe ? " (observed)" : "");
 	if (transition == TRANSITION_TRIPPED)
 		backtrace_log();
 }
