@@ -34,9 +34,9 @@ struct decision {
 };
 
 /*
- * Asks for a permit. Admitted: *ret_permit is set and must be ended by exactly one breaker_report().
- * Refused: counted as short-circuited, *ret_permit is PERMIT_NONE.
- * `random` is any 64-bit number, used only with probes=20%.
+ * Asks for a permit. Admitted: *ret_permit is set and must be ended by exactly one
+ * breaker_report(). Refused: counted as short-circuited, *ret_permit is PERMIT_NONE. `random` is
+ * any 64-bit number, used only with probes=20%.
  */
 struct decision breaker_acquire(const struct breaker *breaker, uint64_t now_ns, uint64_t random,
 		struct permit *ret_permit);
@@ -51,9 +51,9 @@ enum transition breaker_report(const struct breaker *breaker, struct permit perm
 		enum outcome outcome, uint64_t duration_ns, uint64_t now_ns);
 
 /*
- * A probe's lease, for whoever holds one: from now on it ends `remaining_ms` from now (0: the rule's
- * full lease). Only while the permit is the newest probe; returns the permit to hold from now on.
- * (A probe on an established, silent connection keeps its slot for one second only.)
+ * A probe's lease, for whoever holds one: from now on it ends `remaining_ms` from now (0: the
+ * rule's full lease). Only while the permit is the newest probe; returns the permit to hold from
+ * now on. (A probe on an established, silent connection keeps its slot for one second only.)
  */
 struct permit breaker_renew(const struct breaker *breaker, struct permit permit,
 		uint32_t remaining_ms, uint64_t now_ns);

@@ -207,8 +207,8 @@ enum transition circuit_wake(struct circuit *circuit, const struct circuit_polic
 	return TRANSITION_HALF_OPENED;
 }
 
-/* Before the trip itself, so that whoever sees the open circuit finds its backoff at the start. Only
- * forward: a slow caller must not undo a later trip. */
+/* Before the trip itself, so that whoever sees the open circuit finds its backoff at the start.
+ * Only forward: a slow caller must not undo a later trip. */
 static void note_trip(struct circuit *circuit, uint32_t epoch)
 {
 	uint32_t seen = atomic_load_explicit(&circuit->tripped_epoch, memory_order_relaxed);

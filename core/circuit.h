@@ -30,7 +30,7 @@ const char *circuit_state_name(enum circuit_state state);
 struct circuit {
 	_Atomic uint64_t word;
 	/* Epoch in which the circuit tripped; epoch minus this is the number of failed probes since
-	 * (backoff). Written before the trip, only ever forward: a hint that no state depends on. */
+	 * (backoff). Written before the trip, only forward: a hint that no state depends on. */
 	_Atomic uint32_t tripped_epoch;
 	uint32_t reserved;
 };
@@ -84,7 +84,7 @@ struct circuit_policy {
 	uint32_t slow_ratio;   /* above a million: slow probes are not judged */
 	uint32_t backoff_factor_thousandths; /* 0: the sleep stays as it is */
 	uint32_t backoff_max_ms;
-	bool judges_by_rate;   /* after all probes, by errors_ratio; otherwise one bad probe reopens */
+	bool judges_by_rate;   /* all probes, by errors_ratio; else one bad probe reopens */
 	bool releases_neutral; /* a neutral end frees the slot; otherwise it reopens */
 };
 
@@ -109,8 +109,8 @@ static inline struct circuit_view circuit_read(const struct circuit *circuit)
 	return circuit_unpack(atomic_load_explicit(&circuit->word, memory_order_acquire));
 }
 
-/* now - then on the 32-bit clock. What lies up to a minute ahead is a CPU's or a coarse clock's skew
- * and counts as 0; anything further ahead is from another boot and counts as long ago. */
+/* now - then on the 32-bit clock. What lies up to a minute ahead is a CPU's or a coarse clock's
+ * skew and counts as 0; anything further ahead is from another boot and counts as long ago. */
 uint32_t circuit_elapsed_ms(uint32_t then_ms, uint32_t now_ms);
 
 /* The sleep window of an open circuit in that epoch, backoff included. */
@@ -122,9 +122,9 @@ bool circuit_admits(const struct circuit *circuit, const struct circuit_policy *
 		uint32_t now_ms);
 
 /*
- * Takes a permit; *ret_permit is a normal one while closed, a probe's, or PERMIT_NONE where the call
- * is refused. Opens half where the sleep window is over. `random` is uniform over 64 bits, used only
- * with probes_ratio.
+ * Takes a permit; *ret_permit is a normal one while closed, a probe's, or PERMIT_NONE where the
+ * call is refused. Opens half where the sleep window is over. `random` is uniform over 64 bits,
+ * used only with probes_ratio.
  */
 enum transition circuit_acquire(struct circuit *circuit, const struct circuit_policy *policy,
 		uint32_t now_ms, uint64_t random, struct permit *ret_permit);
@@ -147,8 +147,8 @@ struct probe_settlement {
 struct probe_settlement circuit_settle(struct circuit *circuit, const struct circuit_policy *policy,
 		struct permit permit, enum probe_end end, bool is_slow, uint32_t now_ms);
 
-/* The lease of the newest probe ends `remaining_ms` from now (0: the full lease). Returns the permit
- * to hold from now on: the same one where the permit is no longer the newest probe. */
+/* The lease of the newest probe ends `remaining_ms` from now (0: the full lease). Returns the
+ * permit to hold from now on: the same one where the permit is no longer the newest probe. */
 struct permit circuit_renew(struct circuit *circuit, const struct circuit_policy *policy,
 		struct permit permit, uint32_t remaining_ms, uint32_t now_ms);
 

@@ -46,8 +46,8 @@ void histogram_record(struct histogram *histogram, uint64_t duration_ns)
 	uint64_t sum_us = atomic_load_explicit(&histogram->sum_us, memory_order_relaxed);
 
 	atomic_store_explicit(&histogram->sum_us, sum_us + us, memory_order_relaxed);
-	while (us > max_us && !atomic_compare_exchange_weak_explicit(&histogram->max_us, &max_us, us,
-		memory_order_relaxed, memory_order_relaxed))
+	while (us > max_us && !atomic_compare_exchange_weak_explicit(&histogram->max_us, &max_us,
+					      us, memory_order_relaxed, memory_order_relaxed))
 		;
 	if (atomic_fetch_add_explicit(count, 1, memory_order_relaxed) >= COUNT_FULL)
 		atomic_store_explicit(count, COUNT_FULL, memory_order_relaxed);
@@ -102,7 +102,8 @@ struct histogram_summary histogram_summarize(const struct histogram *histogram)
 	double sum_us;
 
 	for (unsigned int i = 0; i < HISTOGRAM_BUCKETS; i++) {
-		counted.counts[i] = atomic_load_explicit(&histogram->counts[i], memory_order_relaxed);
+		counted.counts[i] =
+				atomic_load_explicit(&histogram->counts[i], memory_order_relaxed);
 		counted.total += counted.counts[i];
 	}
 	if (counted.total == 0)

@@ -20,8 +20,8 @@ struct histogram {
 
 static_assert(sizeof(struct histogram) == 464, "histogram layout is shared: bump SEGMENT_VERSION");
 
-/* Milliseconds, with fractions. All 0 when nothing was recorded. Mean and max are exact where writers
- * did not race; the mean is never outside what the buckets allow. */
+/* Milliseconds, with fractions. All 0 when nothing was recorded. Mean and max are exact where
+ * writers did not race; the mean is never outside what the buckets allow. */
 struct histogram_summary {
 	double mean_ms, p50_ms, p90_ms, p99_ms, p99_5_ms, max_ms;
 };

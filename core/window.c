@@ -64,12 +64,13 @@ static uint64_t load_word(const struct window *window, uint32_t index)
 	return atomic_load_explicit(&window->words[index & BUCKET_MASK], memory_order_acquire);
 }
 
-/* Sequentially consistent, as the loads below: of two callers that each count an error and then look
- * whether the window trips, one sees both errors. (Release alone would let both miss the other's.) */
+/* Sequentially consistent, as the loads below: of two callers that each count an error and then
+ * look whether the window trips, one sees both errors. (Release alone would let both miss the
+ * other's.) */
 static bool replace_word(struct window *window, uint32_t index, uint64_t *seen, uint64_t after)
 {
-	return atomic_compare_exchange_weak_explicit(&window->words[index & BUCKET_MASK], seen, after,
-		memory_order_seq_cst, memory_order_acquire);
+	return atomic_compare_exchange_weak_explicit(&window->words[index & BUCKET_MASK], seen,
+			after, memory_order_seq_cst, memory_order_acquire);
 }
 
 static uint64_t load_to_judge(const struct window *window, uint32_t index)
@@ -109,14 +110,15 @@ static bool tick_is_inside(uint64_t word_tick, uint64_t tick, uint32_t buckets)
 	return ((tick - word_tick) & TICK_MASK) < buckets;
 }
 
-/* Does the last event lie a window and a minute ahead? Then it is `last` which is wrong: a file that
- * survived a reboot. */
+/* Does the last event lie a window and a minute ahead? Then it is `last` which is wrong: a file
+ * that survived a reboot. */
 static bool is_from_before_reboot(const struct window_shape *shape, uint64_t last, uint64_t now_ns)
 {
 	uint64_t tick = last >> BUCKET_BITS, buckets = bucket_count(shape);
 
-	return tick - tick_at(shape, now_ns) >= buckets && (unsigned __int128)tick * span_ns(shape) >
-		((unsigned __int128)now_ns + MAX_SKEW_NS) * buckets;
+	return tick - tick_at(shape, now_ns) >= buckets &&
+	       (unsigned __int128)tick * span_ns(shape) >
+			       ((unsigned __int128)now_ns + MAX_SKEW_NS) * buckets;
 }
 
 /* Empties one bucket for the tick of `tag`. False if `last` moved: then others may count there. The
@@ -212,8 +214,8 @@ static inline bool count_in(struct window *window, uint32_t index, uint32_t epoc
 	return true;
 }
 
-/* Out of line, so that the usual record needs no frame: what a frame stores must be in memory before
- * a locked step can be taken. */
+/* Out of line, so that the usual record needs no frame: what a frame stores must be in memory
+ * before a locked step can be taken. */
 __attribute__((noinline)) static void record_elsewhere(struct window *window,
 		const struct window_shape *shape, uint32_t epoch, uint64_t now_ns, bool error)
 {
@@ -245,7 +247,8 @@ static struct window_sum sum_of_ticks(const struct window *window, uint32_t buck
 	for (uint32_t i = 0; i < buckets; i++) {
 		uint64_t word = load_to_judge(window, i);
 		uint64_t tag = word >> TAG_SHIFT;
-		uint64_t take = (tag ^ want) >> TICK_BITS == 0 && tick_is_inside(tag, want, buckets);
+		uint64_t take = (tag ^ want) >> TICK_BITS == 0 &&
+				tick_is_inside(tag, want, buckets);
 
 		sum.total += word & COUNT_MASK & -take;
 		sum.errors += word >> COUNT_BITS & COUNT_MASK & -take;
@@ -293,7 +296,8 @@ static bool word_is_newer(uint64_t word, uint32_t epoch, uint64_t block)
 	return ahead <= 4 * WINDOW_WORDS;
 }
 
-__attribute__((noinline)) static void record_in_calls(struct window *window, uint32_t epoch, bool error)
+__attribute__((noinline)) static void record_in_calls(
+		struct window *window, uint32_t epoch, bool error)
 {
 	uint64_t position = atomic_fetch_add_explicit(&window->last, 1, memory_order_relaxed);
 	uint64_t block = position / BLOCK_CALLS;

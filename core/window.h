@@ -30,8 +30,9 @@ struct window_shape {
 };
 
 struct window {
-	/* Time-based: the last tick that an event fell into, and its bucket. Count-based: calls so far.
-	 * (A tick is the time in buckets; every word is tagged with its own, cut to eight bits.) */
+	/* Time-based: the last tick that an event fell into, and its bucket. Count-based: calls so
+	 * far. (A tick is the time in buckets; every word is tagged with its own, cut to eight
+	 * bits.) */
 	_Atomic uint64_t last;
 	_Atomic uint64_t words[WINDOW_WORDS];
 };
@@ -44,8 +45,8 @@ struct window_sum {
 };
 
 /* Counts one call. A full bucket stops counting (both fields), it never wraps. A caller whose time
- * lies a whole window behind the last event is not counted; one that lies a minute behind as well is
- * taken for right, and the last event for one of another boot: the window starts anew. */
+ * lies a whole window behind the last event is not counted; one that lies a minute behind as well
+ * is taken for right, and the last event for one of another boot: the window starts anew. */
 void window_record(struct window *window, const struct window_shape *shape, uint32_t epoch,
 		uint64_t now_ns, bool error);
 

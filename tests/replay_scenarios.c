@@ -290,7 +290,8 @@ static void step_metric(struct play *play, const struct step *step)
 		if (strcmp(cell_total_name((enum cell_total)i), step->metric) == 0) {
 			check_number(play, step->metric, step->value,
 					(long long)atomic_load_explicit(
-						&play->breaker.cell->totals[i], memory_order_relaxed));
+							&play->breaker.cell->totals[i],
+							memory_order_relaxed));
 			return;
 		}
 	}
@@ -557,13 +558,15 @@ bool replay_scenarios(const char *path, struct replay_tally *tally)
 	bool is_good = true;
 
 	if (file == NULL) {
-		fprintf(stderr, "%s: file: expected a readable one, got '%s'\n", path, strerror(errno));
+		fprintf(stderr, "%s: file: expected a readable one, got '%s'\n", path,
+				strerror(errno));
 		return false;
 	}
 	while (is_good && getline(&line, &room, file) > 0)
 		is_good = replay_line(path, ++number, line, tally);
 	if (ferror(file)) {
-		fprintf(stderr, "%s: file: expected a readable one, got '%s'\n", path, strerror(errno));
+		fprintf(stderr, "%s: file: expected a readable one, got '%s'\n", path,
+				strerror(errno));
 		is_good = false;
 	}
 	free(line);

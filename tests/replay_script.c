@@ -403,13 +403,14 @@ static bool read_steps(const json_t *json, struct script *script, char *error)
 		char why[SCRIPT_ERROR_SIZE];
 
 		if (!read_step(json_array_get(json, i), step, why)) {
-			snprintf(error, SCRIPT_ERROR_SIZE, "%.60s: step %zu: %.400s", script->id, i + 1,
-					why);
+			snprintf(error, SCRIPT_ERROR_SIZE, "%.60s: step %zu: %.400s", script->id,
+					i + 1, why);
 			return false;
 		}
 		if (i > 0 && step->t_ms < step[-1].t_ms) {
-			snprintf(error, SCRIPT_ERROR_SIZE, "%.60s: step %zu: t: expected at least %lld, "
-							   "got '%lld'",
+			snprintf(error, SCRIPT_ERROR_SIZE,
+					"%.60s: step %zu: t: expected at least %lld, "
+					"got '%lld'",
 					script->id, i + 1, step[-1].t_ms, step->t_ms);
 			return false;
 		}

@@ -346,10 +346,8 @@ Test(breaker, the_volume_of_a_count_window_is_at_most_its_calls)
 
 Test(breaker, latency_is_recorded_where_the_peer_took_part)
 {
-	static const enum outcome outcomes[] = {
-		OUTCOME_SUCCESS, OUTCOME_FAILURE, OUTCOME_TIMEOUT, OUTCOME_CANCELLED, OUTCOME_UNUSED,
-		OUTCOME_IGNORED, OUTCOME_REJECTED
-	};
+	static const enum outcome outcomes[] = {OUTCOME_SUCCESS, OUTCOME_FAILURE, OUTCOME_TIMEOUT,
+			OUTCOME_CANCELLED, OUTCOME_UNUSED, OUTCOME_IGNORED, OUTCOME_REJECTED};
 
 	settings.volume = 100;
 	for (size_t i = 0; i < sizeof(outcomes) / sizeof(outcomes[0]); i++)

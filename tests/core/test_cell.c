@@ -3,6 +3,7 @@
 
 #include <criterion/criterion.h>
 #include <stddef.h>
+#include <string.h>
 
 static struct cell cell;
 
@@ -27,7 +28,7 @@ Test(cell, each_total_counts_alone)
 			cell_count(&cell, (enum cell_total)i);
 	}
 	for (int i = 0; i < CELL_TOTAL_COUNT; i++)
-		cr_assert_eq(total((enum cell_total)i), i + 1);
+		cr_assert_eq(total((enum cell_total)i), (uint64_t)i + 1);
 }
 
 Test(cell, a_total_out_of_range_counts_nothing)
@@ -48,4 +49,36 @@ Test(cell, its_layout_is_the_one_of_the_file_format)
 	cr_assert_eq(offsetof(struct cell, slow), 1048);
 	cr_assert_eq(offsetof(struct cell, latency), 1568);
 	cr_assert_eq(offsetof(struct cell, sleep_ms), 2032);
+}
+
+static void describe(const char *host, const char *address, uint16_t port, const char *expected)
+{
+	struct cell_key key = { .port = port };
+	char text[HOST_SIZE];
+
+	strcpy(key.host, host);
+	if (address)
+		cr_assert(address_parse(address, &key.address));
+	cell_key_describe(&key, text, sizeof(text));
+	cr_expect_str_eq(text, expected);
+}
+
+Test(cell, a_target_is_described_without_saying_it_twice)
+{
+	describe("pay.internal", "10.1.2.3", 443, "pay.internal 10.1.2.3:443");
+	describe("10.1.2.3", "10.1.2.3", 443, "10.1.2.3:443");
+	describe("db", "2001:db8::1", 5432, "db [2001:db8::1]:5432");
+	describe("2001:db8::1", "2001:db8::1", 5432, "[2001:db8::1]:5432");
+	describe("pay.internal", NULL, 0, "pay.internal");
+}
+
+Test(cell, random_bytes_are_described_within_bounds)
+{
+	struct cell_key key;
+	char text[32];
+
+	memset(&key, 0xff, sizeof(key));
+	key.address.family = 4;
+	cell_key_describe(&key, text, sizeof(text));
+	cr_expect_lt(strlen(text), sizeof(text));
 }

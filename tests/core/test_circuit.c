@@ -408,7 +408,8 @@ Test(circuit, a_renewed_lease_ends_when_it_was_asked_to)
 	assert_refused(&leased, 12400);
 	probe(&leased, 12401);
 	/* No longer the newest: it has nothing to renew, and its failure is late. */
-	cr_assert_eq(circuit_renew(&circuit, &leased, permit, 0, 12402).issued_ms, permit.issued_ms);
+	cr_assert_eq(circuit_renew(&circuit, &leased, permit, 0, 12402).issued_ms,
+			permit.issued_ms);
 	cr_assert(settle(&leased, permit, PROBE_BAD, 12403).is_late);
 }
 
@@ -473,7 +474,8 @@ Test(circuit, by_hand_from_every_state)
 			cr_assert_eq(circuit_set(&circuit, states[to], 5), states[from]);
 			cr_assert_eq(circuit_read(&circuit).state, states[to]);
 			cr_assert_eq(circuit_read(&circuit).epoch - epoch,
-					states[to] == CIRCUIT_CLOSED || states[from] == CIRCUIT_HALF_OPEN);
+					states[to] == CIRCUIT_CLOSED ||
+							states[from] == CIRCUIT_HALF_OPEN);
 		}
 	}
 }
@@ -559,13 +561,14 @@ Test(circuit, any_word_is_legal_and_leads_back_to_closed)
 		now_ms = (uint32_t)(state * 0x9e3779b97f4a7c15u >> 32);
 		atomic_store_explicit(&circuit.word, state, memory_order_relaxed);
 		atomic_store_explicit(&circuit.tripped_epoch, now_ms, memory_order_relaxed);
-		circuit_renew(&circuit, &leased, (struct permit){ .kind = PERMIT_PROBE }, 9, now_ms);
+		circuit_renew(&circuit, &leased, (struct permit){.kind = PERMIT_PROBE}, 9, now_ms);
 		circuit_trip(&circuit, circuit_read(&circuit).epoch, now_ms);
 		now_ms += 70000;
 		permit = acquire(&leased, now_ms);
 		if (permit.kind == PERMIT_NONE)
 			permit = acquire(&leased, now_ms + 5001);
 		cr_assert_eq(permit.kind, PERMIT_PROBE);
-		cr_assert_eq(settle(&leased, permit, PROBE_OK, now_ms).transition, TRANSITION_CLOSED);
+		cr_assert_eq(settle(&leased, permit, PROBE_OK, now_ms).transition,
+				TRANSITION_CLOSED);
 	}
 }

@@ -15,8 +15,8 @@ static void record_us(uint64_t us, int times)
 
 static void assert_near(double got_ms, double want_ms)
 {
-	cr_assert(fabs(got_ms - want_ms) <= want_ms * 0.125 + 1e-9, "%f ms is not near %f ms", got_ms,
-			want_ms);
+	cr_assert(fabs(got_ms - want_ms) <= want_ms * 0.125 + 1e-9, "%f ms is not near %f ms",
+			got_ms, want_ms);
 }
 
 Test(histogram, nothing_recorded_is_all_zero)
@@ -80,8 +80,8 @@ Test(histogram, a_rare_slow_call_shows_only_at_the_end)
 Test(histogram, the_longest_durations_fit)
 {
 	histogram_record(&histogram, UINT64_MAX);
-	cr_assert_float_eq(histogram_summarize(&histogram).p50_ms, (double)(UINT64_MAX / 1000) / 1000,
-			1);
+	cr_assert_float_eq(histogram_summarize(&histogram).p50_ms,
+			(double)(UINT64_MAX / 1000) / 1000, 1);
 }
 
 Test(histogram, a_lost_sum_moves_the_mean_no_further_than_its_bucket)

@@ -6,7 +6,7 @@
 Test(outcome, every_name_leads_back_to_its_outcome)
 {
 	for (int i = OUTCOME_NONE + 1; i < OUTCOME_COUNT; i++)
-		cr_assert_eq(outcome_from_name(outcome_name((enum outcome)i)), i);
+		cr_assert_eq((int)outcome_from_name(outcome_name((enum outcome)i)), i);
 }
 
 Test(outcome, names_are_spelt_as_in_the_traces)

@@ -20,13 +20,15 @@
 #include "core/clock.h"
 
 #define PROCESSES 3
-#define THREADS 2
-#define WORKERS (PROCESSES * THREADS)
-#define LEASE_MS 4
-#define MS UINT64_C(1000000)
-#define SECOND (1000 * MS)
-#define STUCK_NS (30 * SECOND)
-#define EPOCHS (CIRCUIT_EPOCH_MASK + 1)
+#define THREADS	  2
+#define WORKERS	  (PROCESSES * THREADS)
+#define LEASE_MS  4
+#define MS	  UINT64_C(1000000)
+#define SECOND	  (1000 * MS)
+/* Each epoch lasts longer than the sleep of 1 ms; a number comes back after 16384 of them. */
+#define EPOCH_RETURNS_NS (8 * SECOND)
+#define STUCK_NS	 (30 * SECOND)
+#define EPOCHS		 (CIRCUIT_EPOCH_MASK + 1)
 /* A probe that is known to hold its slot. */
 #define HELD (UINT64_C(1) << 63)
 
@@ -45,6 +47,7 @@ struct shared {
 	_Atomic uint64_t refused, admitted;
 	_Atomic uint64_t transitions[TRANSITION_CLOSED + 1];
 	_Atomic uint64_t newest_probe[EPOCHS]; /* HELD | issued_ms */
+	_Atomic uint64_t ended_ns[EPOCHS];     /* when a probe closed or reopened the circuit */
 };
 
 static struct shared *shared;
@@ -54,7 +57,7 @@ static struct settings settings;
 static void make_settings(void)
 {
 	settings = settings_default;
-	settings.window = (struct window_shape){ .span_ns = 50 * MS, .buckets = 10 };
+	settings.window = (struct window_shape){.span_ns = 50 * MS, .buckets = 10};
 	settings.volume = 4;
 	settings.sleep_ms = 1;
 	settings.lease_ms = LEASE_MS;
@@ -64,8 +67,8 @@ static void make_settings(void)
 
 static void complain(const char *what, uint64_t want, uint64_t got)
 {
-	fprintf(stderr, "stress_core_circuit: %s: expected %" PRIu64 ", got %" PRIu64 "\n", what, want,
-			got);
+	fprintf(stderr, "stress_core_circuit: %s: expected %" PRIu64 ", got %" PRIu64 "\n", what,
+			want, got);
 	atomic_fetch_add(&shared->failures, 1);
 }
 
@@ -85,14 +88,26 @@ static void count_transition(enum transition transition)
 /* Two probes of one epoch whose leases overlap. An epoch number comes back after many seconds. */
 static void check_probe(struct permit permit)
 {
-	uint64_t before = atomic_exchange(&shared->newest_probe[permit.epoch],
-			HELD | permit.issued_ms);
+	uint64_t before = atomic_exchange(
+			&shared->newest_probe[permit.epoch], HELD | permit.issued_ms);
 	uint32_t apart_ms = permit.issued_ms - (uint32_t)before;
 
 	if ((int32_t)apart_ms < 0)
 		apart_ms = -apart_ms;
 	if ((before & HELD) != 0 && apart_ms <= LEASE_MS)
 		complain("ms between two probes of an epoch", LEASE_MS + 1, apart_ms);
+}
+
+/* A probe can end its own epoch only, and every epoch ends once. */
+static void check_end(struct permit permit, enum transition transition, uint64_t now_ns)
+{
+	uint64_t before_ns;
+
+	if (transition != TRANSITION_CLOSED && transition != TRANSITION_REOPENED)
+		return;
+	before_ns = atomic_exchange(&shared->ended_ns[permit.epoch], now_ns);
+	if (before_ns != 0 && now_ns - before_ns < EPOCH_RETURNS_NS)
+		complain("ends of one epoch", 1, 2);
 }
 
 /* Before its slot is free again. */
@@ -125,6 +140,7 @@ static void call_once(const struct breaker *breaker, uint64_t *random)
 	struct permit permit;
 	struct decision decision;
 	enum outcome outcome;
+	enum transition transition;
 	uint64_t now_ns = clock_now_ns();
 
 	atomic_fetch_add(&shared->acquires.begun, 1);
@@ -148,18 +164,20 @@ static void call_once(const struct breaker *breaker, uint64_t *random)
 		forget_probe(permit);
 	now_ns = clock_now_ns();
 	atomic_fetch_add(&shared->reports.begun, 1);
-	count_transition(breaker_report(breaker, permit, outcome, next_random(random) % (10 * MS),
-		now_ns));
+	transition = breaker_report(
+			breaker, permit, outcome, next_random(random) % (10 * MS), now_ns);
 	atomic_fetch_add(&shared->reports.ended, 1);
+	count_transition(transition);
+	check_end(permit, transition, now_ns);
 }
 
 static struct breaker make_breaker(void)
 {
 	return (struct breaker){
-		.cell = &shared->cell,
-		.settings = &settings,
-		.events = &shared->events,
-		.pid = (uint32_t)getpid(),
+			.cell = &shared->cell,
+			.settings = &settings,
+			.events = &shared->events,
+			.pid = (uint32_t)getpid(),
 	};
 }
 
@@ -210,8 +228,8 @@ static void watch_once(struct watch *watch)
 	uint64_t word = atomic_load(&shared->cell.circuit.word);
 	uint64_t now_ns = clock_now_ns();
 	uint32_t ahead = (view.epoch - watch->epoch) & CIRCUIT_EPOCH_MASK;
-	struct window_sum sum = window_sum(&shared->cell.outcomes, &settings.window,
-			view.epoch, now_ns);
+	struct window_sum sum =
+			window_sum(&shared->cell.outcomes, &settings.window, view.epoch, now_ns);
 
 	if (view.issued > 1 || view.ok > 1 || view.bad > 1)
 		complain("probes of a circuit that has one", 1, view.issued + view.ok + view.bad);
@@ -241,7 +259,7 @@ static void kill_one(pid_t *child)
 
 static void watch_until(uint64_t end_ns, pid_t *children)
 {
-	struct watch watch = { .since_ns = clock_now_ns() };
+	struct watch watch = {.since_ns = clock_now_ns()};
 	uint64_t random = 12345, calls_to_kill = 1000;
 
 	while (clock_now_ns() < end_ns) {
@@ -249,9 +267,9 @@ static void watch_until(uint64_t end_ns, pid_t *children)
 		if (children != NULL && atomic_load(&shared->acquires.ended) > calls_to_kill) {
 			kill_one(&children[next_random(&random) % PROCESSES]);
 			calls_to_kill = atomic_load(&shared->acquires.ended) +
-				next_random(&random) % 2000;
+					next_random(&random) % 2000;
 		}
-		nanosleep(&(struct timespec){ .tv_nsec = 100000 }, NULL);
+		nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
 	}
 	atomic_store(&shared->is_over, true);
 }
@@ -272,14 +290,17 @@ static void check_totals(void)
 {
 	uint64_t slack = atomic_load(&shared->kills) * THREADS;
 	uint64_t reports = total(CELL_TOTAL_success) + total(CELL_TOTAL_failure) +
-		total(CELL_TOTAL_timeout) + total(CELL_TOTAL_cancelled) + total(CELL_TOTAL_ignored) +
-		total(CELL_TOTAL_unused) + total(CELL_TOTAL_late);
+			   total(CELL_TOTAL_timeout) + total(CELL_TOTAL_cancelled) +
+			   total(CELL_TOTAL_ignored) + total(CELL_TOTAL_unused) +
+			   total(CELL_TOTAL_late);
 	uint64_t refused = atomic_load(&shared->refused);
 	uint64_t tripped = atomic_load(&shared->transitions[TRANSITION_TRIPPED]);
 
-	check_between("reports in the totals", atomic_load(&shared->reports.ended) < slack ? 0 :
-		atomic_load(&shared->reports.ended) - slack, atomic_load(&shared->reports.begun),
-			reports);
+	check_between("reports in the totals",
+			atomic_load(&shared->reports.ended) < slack
+					? 0
+					: atomic_load(&shared->reports.ended) - slack,
+			atomic_load(&shared->reports.begun), reports);
 	check_between("refused calls", refused, refused + slack, total(CELL_TOTAL_short_circuited));
 	check_between("trips", tripped, tripped + slack, total(CELL_TOTAL_trips));
 }
@@ -322,15 +343,17 @@ static void check_recovery(void)
 static void tell(const char *phase)
 {
 	printf("stress_core_circuit: %s: %" PRIu64 " calls, %" PRIu64 " trips, %" PRIu64
-	       " closes, %" PRIu64 " late, %" PRIu64 " kills, %" PRIu64 " failures\n", phase,
-			atomic_load(&shared->acquires.ended), total(CELL_TOTAL_trips),
-			atomic_load(&shared->transitions[TRANSITION_CLOSED]), total(CELL_TOTAL_late),
-			atomic_load(&shared->kills), atomic_load(&shared->failures));
+	       " closes, %" PRIu64 " late, %" PRIu64 " kills, %" PRIu64 " failures\n",
+			phase, atomic_load(&shared->acquires.ended), total(CELL_TOTAL_trips),
+			atomic_load(&shared->transitions[TRANSITION_CLOSED]),
+			total(CELL_TOTAL_late), atomic_load(&shared->kills),
+			atomic_load(&shared->failures));
 }
 
 static void map_shared(void)
 {
-	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+			0);
 	if (shared == MAP_FAILED)
 		exit(2);
 }

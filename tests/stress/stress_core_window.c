@@ -251,7 +251,7 @@ int main(int argc, char **argv)
 	compare_with_model(gaps);
 	race(&time, rounds);
 	race(&calls, rounds);
-	printf("stress_core_window: %" PRIu64 " gaps, %" PRIu64 " rounds of %d threads: exact\n", gaps,
-			rounds, THREADS);
+	printf("stress_core_window: %" PRIu64 " gaps, %" PRIu64 " rounds of %d threads: exact\n",
+			gaps, rounds, THREADS);
 	return 0;
 }
