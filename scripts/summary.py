@@ -45,7 +45,7 @@ class Tally:
 
 	def add_test(self, test):
 		"""One program: its own cases where it names or counts them, otherwise it is one case."""
-		name, result, text = test['name'], test['result'], test.get('stdout', '')
+		name, result, text = test['name'].split(' / ')[-1], test['result'], test.get('stdout', '')
 		before, failed_before = (self.passed + self.failed + self.skipped), self.failed
 		if TAP.search(text):
 			self.add_tap(name, text)
