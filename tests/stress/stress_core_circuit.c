@@ -135,40 +135,73 @@ static enum outcome draw_outcome(uint64_t now_ns, uint64_t *random)
 	return OUTCOME_SUCCESS;
 }
 
-static void call_once(const struct breaker *breaker, uint64_t *random)
+/* One thread, and a call that takes it longer than the others: long enough to come back late. */
+struct worker {
+	struct breaker breaker;
+	uint64_t random;
+	struct permit slow_call;
+};
+
+static bool one_in(struct worker *worker, uint64_t count)
+{
+	return next_random(&worker->random) % count == 0;
+}
+
+static struct permit begin_call(struct worker *worker)
 {
 	struct permit permit;
 	struct decision decision;
-	enum outcome outcome;
-	enum transition transition;
-	uint64_t now_ns = clock_now_ns();
 
 	atomic_fetch_add(&shared->acquires.begun, 1);
-	decision = breaker_acquire(breaker, now_ns, next_random(random), &permit);
+	decision = breaker_acquire(
+			&worker->breaker, clock_now_ns(), next_random(&worker->random), &permit);
 	atomic_fetch_add(decision.is_admitted ? &shared->admitted : &shared->refused, 1);
 	atomic_fetch_add(&shared->acquires.ended, 1);
 	count_transition(decision.transition);
-	if (!decision.is_admitted) {
-		sched_yield();
-		return;
-	}
 	if (permit.kind == PERMIT_PROBE)
 		check_probe(permit);
-	/* Some are lost, as with a thread that was cancelled. */
-	if (next_random(random) % 200 == 0)
-		return;
-	if (next_random(random) % 4 == 0)
-		sched_yield();
-	outcome = draw_outcome(now_ns, random);
+	return permit;
+}
+
+static void end_call(struct worker *worker, struct permit permit)
+{
+	uint64_t now_ns = clock_now_ns();
+	uint64_t duration_ns = next_random(&worker->random) % (10 * MS);
+	enum outcome outcome = draw_outcome(now_ns, &worker->random);
+	enum transition transition;
+
 	if (permit.kind == PERMIT_PROBE && outcome == OUTCOME_UNUSED)
 		forget_probe(permit);
-	now_ns = clock_now_ns();
 	atomic_fetch_add(&shared->reports.begun, 1);
-	transition = breaker_report(
-			breaker, permit, outcome, next_random(random) % (10 * MS), now_ns);
+	transition = breaker_report(&worker->breaker, permit, outcome, duration_ns, now_ns);
 	atomic_fetch_add(&shared->reports.ended, 1);
 	count_transition(transition);
 	check_end(permit, transition, now_ns);
+}
+
+static void call_once(struct worker *worker)
+{
+	struct permit permit = begin_call(worker);
+
+	if (worker->slow_call.kind != PERMIT_NONE && one_in(worker, 500)) {
+		end_call(worker, worker->slow_call);
+		worker->slow_call = (struct permit){ .kind = PERMIT_NONE };
+	}
+	if (permit.kind == PERMIT_NONE) {
+		sched_yield();
+		return;
+	}
+	if (worker->slow_call.kind == PERMIT_NONE &&
+			one_in(worker, permit.kind == PERMIT_PROBE ? 4 : 100)) {
+		worker->slow_call = permit;
+		return;
+	}
+	/* Some are lost, as with a thread that was cancelled. */
+	if (one_in(worker, 200))
+		return;
+	if (one_in(worker, 4))
+		sched_yield();
+	end_call(worker, permit);
 }
 
 static struct breaker make_breaker(void)
@@ -183,11 +216,13 @@ static struct breaker make_breaker(void)
 
 static void *work(void *argument)
 {
-	uint64_t random = (uint64_t)(uintptr_t)argument * 2654435761u + clock_now_ns();
-	struct breaker breaker = make_breaker();
+	struct worker worker = {
+		.breaker = make_breaker(),
+		.random = (uint64_t)(uintptr_t)argument * 2654435761u + clock_now_ns(),
+	};
 
 	while (!atomic_load(&shared->is_over))
-		call_once(&breaker, &random);
+		call_once(&worker);
 	return NULL;
 }
 
