@@ -162,6 +162,26 @@ __attribute__((noinline)) static struct decision acquire_probe(const struct brea
 	return (struct decision){.is_admitted = true, .transition = transition};
 }
 
+/* The circuit was seen closed. Out of line, so that a refusal needs no frame. */
+__attribute__((noinline)) static struct decision acquire_closed(const struct breaker *breaker,
+		uint32_t epoch, uint64_t now_ns, uint64_t random, struct permit *ret_permit)
+{
+	struct cell *cell = breaker->cell;
+	struct circuit_view view;
+	enum transition transition;
+
+	if (!window_has_moved(&cell->outcomes, &breaker->settings->window, now_ns))
+		return admit(PERMIT_NORMAL, epoch, ret_permit);
+	transition = judge(breaker, epoch, now_ns);
+	if (transition != TRANSITION_NONE)
+		return refuse(breaker, transition);
+	/* Whoever was faster has decided for this call too. */
+	view = circuit_read(&cell->circuit);
+	if (view.state != CIRCUIT_CLOSED)
+		return acquire_probe(breaker, now_ns, random, ret_permit);
+	return admit(PERMIT_NORMAL, view.epoch, ret_permit);
+}
+
 /* Still asleep, told without looking at the rest of the rule. Backoff only makes it longer. */
 static bool is_asleep(const struct settings *settings, struct circuit_view view, uint64_t now_ns)
 {
@@ -186,17 +206,8 @@ struct decision breaker_acquire(const struct breaker *breaker, uint64_t now_ns, 
 	view = circuit_read(&cell->circuit);
 	if (force == FORCE_CLOSED)
 		return admit(PERMIT_NORMAL, view.epoch, ret_permit);
-	if (view.state == CIRCUIT_CLOSED &&
-			window_has_moved(&cell->outcomes, &settings->window, now_ns)) {
-		enum transition transition = judge(breaker, view.epoch, now_ns);
-
-		if (transition != TRANSITION_NONE)
-			return refuse(breaker, transition);
-		/* Whoever was faster has decided for this call too. */
-		view = circuit_read(&cell->circuit);
-	}
 	if (view.state == CIRCUIT_CLOSED)
-		return admit(PERMIT_NORMAL, view.epoch, ret_permit);
+		return acquire_closed(breaker, view.epoch, now_ns, random, ret_permit);
 	if (is_asleep(settings, view, now_ns))
 		return refuse(breaker, TRANSITION_NONE);
 	return acquire_probe(breaker, now_ns, random, ret_permit);

@@ -2,7 +2,6 @@
 #include "core/circuit.h"
 
 #define RATIO_MILLION 1000000u
-#define MAX_SKEW_MS 60000u
 /* A tripped_epoch this little ahead was stored for a trip that has just happened. */
 #define MAX_EPOCH_RACE 64u
 
@@ -36,13 +35,6 @@ static bool replace_word(struct circuit *circuit, uint64_t *seen, struct circuit
 {
 	return atomic_compare_exchange_weak_explicit(&circuit->word, seen, pack(after),
 		memory_order_acq_rel, memory_order_acquire);
-}
-
-uint32_t circuit_elapsed_ms(uint32_t then_ms, uint32_t now_ms)
-{
-	uint32_t elapsed_ms = now_ms - then_ms;
-
-	return elapsed_ms > UINT32_MAX - MAX_SKEW_MS ? 0 : elapsed_ms;
 }
 
 /* A decider whose clock lags must not shorten the sleep or lease that begins now. (Not for a closed

@@ -73,6 +73,7 @@ enum transition {
 
 #define CIRCUIT_EPOCH_MASK 0x3fffu
 #define CIRCUIT_MAX_PROBES 15u
+#define CIRCUIT_MAX_SKEW_MS 60000u
 
 /* What the rule of whoever decides says about its circuit. */
 struct circuit_policy {
@@ -111,7 +112,12 @@ static inline struct circuit_view circuit_read(const struct circuit *circuit)
 
 /* now - then on the 32-bit clock. What lies up to a minute ahead is a CPU's or a coarse clock's
  * skew and counts as 0; anything further ahead is from another boot and counts as long ago. */
-uint32_t circuit_elapsed_ms(uint32_t then_ms, uint32_t now_ms);
+static inline uint32_t circuit_elapsed_ms(uint32_t then_ms, uint32_t now_ms)
+{
+	uint32_t elapsed_ms = now_ms - then_ms;
+
+	return elapsed_ms > UINT32_MAX - CIRCUIT_MAX_SKEW_MS ? 0 : elapsed_ms;
+}
 
 /* The sleep window of an open circuit in that epoch, backoff included. */
 uint32_t circuit_sleep_ms(const struct circuit *circuit, const struct circuit_policy *policy,
