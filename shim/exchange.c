@@ -88,22 +88,11 @@ static uint32_t protocol_flag(struct bytes bytes)
 	}
 }
 
-static bool bytes_are_empty(struct bytes bytes)
-{
-	for (size_t i = 0; i < bytes.count; i++) {
-		if (bytes.vectors[i].iov_len > 0)
-			return false;
-	}
-	return bytes.vectors != NULL;
-}
-
 /* On a connection that had an answer: does a request begin with these bytes? */
 static bool begins_request(struct exchange *exchange, struct bytes bytes)
 {
 	uint32_t flags = exchange_flags(exchange);
 
-	if (bytes_are_empty(bytes))
-		return false;
 	if (!(flags & EXCHANGE_SPOKEN))
 		flags |= protocol_flag(bytes);
 	if (flags & EXCHANGE_BLIND) {
@@ -129,8 +118,7 @@ static struct exchange_step leave_silence(struct exchange *exchange,
 	return step;
 }
 
-/* Another thread may read the answer before the send returns, and must not take the server's side of
- * a handshake for one. */
+/* Another thread may read the answer, or a part of the handshake, before the send returns. */
 static void foresee(struct exchange *exchange, struct bytes bytes, uint64_t now_ns)
 {
 	if (!exchange_has(exchange, EXCHANGE_SPOKEN) && protocol_flag(bytes) == EXCHANGE_TLS)
@@ -148,13 +136,13 @@ struct exchange_step exchange_will_send(struct exchange *exchange, const struct 
 		return nothing;
 	if (!(flags & EXCHANGE_ANSWERED))
 		foresee(exchange, bytes, now_ns);
+	if (bytes_are_empty(bytes))
+		return nothing;
 	if (exchange_flags_are_silent(flags))
-		return bytes_are_empty(bytes) ? nothing : leave_silence(exchange, settings, now_ns);
+		return leave_silence(exchange, settings, now_ns);
 	if (flags & EXCHANGE_ANSWERED)
 		return (struct exchange_step){ .starts_call = begins_request(exchange, bytes) };
-	return (struct exchange_step){
-		.starts_call = !(flags & EXCHANGE_OPEN) && !bytes_are_empty(bytes),
-	};
+	return (struct exchange_step){ .starts_call = !(flags & EXCHANGE_OPEN) };
 }
 
 bool exchange_call(struct exchange *exchange, uint64_t now_ns)

@@ -43,3 +43,12 @@ enum protocol protocol_of(struct bytes bytes)
 	}
 	return PROTOCOL_PLAIN;
 }
+
+bool bytes_are_empty(struct bytes bytes)
+{
+	for (size_t i = 0; i < bytes.count; i++) {
+		if (bytes.vectors[i].iov_len > 0)
+			return false;
+	}
+	return bytes.vectors != NULL;
+}

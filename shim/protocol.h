@@ -3,6 +3,8 @@
 #ifndef SHUNT_SHIM_PROTOCOL_H
 #define SHUNT_SHIM_PROTOCOL_H
 
+#include <stdbool.h>
+
 #include "shim/tls.h"
 
 enum protocol {
@@ -14,5 +16,8 @@ enum protocol {
 /* Of the first send: all that was offered, even if less was accepted. A greeting that is written in
  * pieces of a byte or two is plain. */
 enum protocol protocol_of(struct bytes bytes);
+
+/* A send of nothing at all. Data out of sight is taken for some. */
+bool bytes_are_empty(struct bytes bytes);
 
 #endif

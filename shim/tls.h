@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What the record headers of a TLS connection tell about requests and answers (docs/BEHAVIOUR.md
- * section 2, rule 10). Follows both directions in pieces of any size and looks at nothing but headers. Knows no
- * time but what it is told, allocates nothing, is async-signal-safe; hostile input can't make it read
- * outside the buffers it is given, two threads in one direction can't either.
+ * section 2, rule 10). Follows both directions in pieces of any size and looks at nothing but
+ * headers. Knows no time but what it is told, allocates nothing, is async-signal-safe; hostile input
+ * can't make it read outside the buffers it is given, two threads in one direction can't either.
  */
 #ifndef SHUNT_SHIM_TLS_H
 #define SHUNT_SHIM_TLS_H

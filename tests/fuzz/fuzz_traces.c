@@ -43,7 +43,9 @@ static ssize_t moved(struct bytes bytes, uint8_t choice)
 		return -1;
 	if (!bytes.vectors)
 		return choice;
-	return choice & 0x40 ? 0 : (ssize_t)(bytes.vectors->iov_len - bytes.vectors->iov_len * (choice & 1) / 2);
+	size_t all = bytes.vectors->iov_len;
+
+	return choice & 0x40 ? 0 : (ssize_t)(all - all * (choice & 1) / 2);
 }
 
 static void check_step(struct exchange_step step)
