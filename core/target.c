@@ -14,8 +14,10 @@ static const char expect_prefix[] = "a prefix without bits beyond its length";
 
 bool host_normalize(const char *host, char *ret)
 {
-	size_t length = strnlen(host, HOST_SIZE + 1);
+	size_t length = 0;
 
+	while (length <= HOST_SIZE && host[length])
+		length++;
 	if (length > 0 && host[length - 1] == '.')
 		length--;
 	if (length >= HOST_SIZE)

@@ -61,18 +61,18 @@ static uint64_t lane_add(uint64_t lane, uint64_t value)
 uint64_t words_hash(const void *bytes, size_t size)
 {
 	const word *words = bytes;
-	size_t i = 0, count = size / sizeof(word);
+	size_t left = size / sizeof(word);
 	uint64_t a = 1, b = 2, c = 3, d = 4, e = 5;
 
-	for (; i + 5 <= count; i += 5) {
-		a = lane_add(a, words[i]);
-		b = lane_add(b, words[i + 1]);
-		c = lane_add(c, words[i + 2]);
-		d = lane_add(d, words[i + 3]);
-		e = lane_add(e, words[i + 4]);
+	for (; left >= 5; left -= 5, words += 5) {
+		a = lane_add(a, words[0]);
+		b = lane_add(b, words[1]);
+		c = lane_add(c, words[2]);
+		d = lane_add(d, words[3]);
+		e = lane_add(e, words[4]);
 	}
-	for (; i < count; i++)
-		a = lane_add(a, words[i]);
+	for (; left > 0; left--)
+		a = lane_add(a, *words++);
 	a = mix(mix(mix(mix(mix(size ^ a) + b) + c) + d) + e);
 	return a ? a : 1;
 }
