@@ -14,8 +14,11 @@ static int (*unwind)(void **frames, int size);
 void backtrace_start(void)
 {
 	void *frames[BACKTRACE_FRAMES];
-	void *library = dlopen("libunwind.so.8", RTLD_NOW | RTLD_LOCAL);
+	void *library;
 
+	if (!log_is_on())
+		return;
+	library = dlopen("libunwind.so.8", RTLD_NOW | RTLD_LOCAL);
 	if (library)
 		*(void **)&unwind = dlsym(library, "unw_backtrace");
 	if (unwind) {
@@ -59,7 +62,7 @@ void backtrace_log(void)
 {
 	void *frames[BACKTRACE_FRAMES], *own = object_base((void *)(uintptr_t)backtrace_log);
 	int kept = errno, first = 0;
-	int count = unwind ? unwind(frames, BACKTRACE_FRAMES) : 0;
+	int count = unwind && log_is_on() ? unwind(frames, BACKTRACE_FRAMES) : 0;
 
 	while (first < count && object_base(frames[first]) == own)
 		first++;

@@ -12,12 +12,13 @@
 
 #define BACKTRACE_FRAMES 24
 
-/* At start only, once: loads libunwind and makes the first unwind, the slow one. Without libunwind
- * one line goes to the log and backtraces stay off. */
+/* At start only, once, after log_start(): loads libunwind and makes the first unwind, the slow one.
+ * Without libunwind one line goes to the log and backtraces stay off, as without a log. */
 void backtrace_start(void);
 
 /* The calling thread's frames above this library, one log line each. Does nothing before
- * backtrace_start(). Keeps errno. */
+ * backtrace_start() and where no line goes anywhere: unwinding makes system calls, for which a
+ * seccomp filter may kill. Keeps errno. */
 void backtrace_log(void);
 
 #endif

@@ -210,3 +210,8 @@ void log_stop(void)
 {
 	atomic_store_explicit(&active_kind, LOG_OFF, memory_order_release);
 }
+
+bool log_is_on(void)
+{
+	return atomic_load_explicit(&active_kind, memory_order_relaxed) != LOG_OFF;
+}

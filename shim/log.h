@@ -12,6 +12,8 @@
 #ifndef SHUNT_SHIM_LOG_H
 #define SHUNT_SHIM_LOG_H
 
+#include <stdbool.h>
+
 #include "core/config.h"
 
 #define LOG_LINE_SIZE 512 /* a longer line is cut */
@@ -19,6 +21,9 @@
 /* `path` is used with LOG_FILE and must stay. */
 void log_start(enum log_kind kind, const char *path);
 void log_stop(void);
+
+/* Will a line go anywhere? */
+bool log_is_on(void);
 
 /* "shunt: ..." and a newline are added (with time and pid in a file); formats as text_format(). */
 void log_line(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -2,9 +2,15 @@
 #include <criterion/criterion.h>
 #include <dlfcn.h>
 #include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "shim/backtrace.h"
@@ -62,4 +68,38 @@ Test(backtrace, tells_who_called_or_why_it_cannot)
 		cr_skip("libunwind is not installed");
 	cr_assert_gt(lines_with("called by: "), 2);
 	cr_assert_gt(lines_with("called by: libcriterion"), 0);
+}
+
+/* A filter that lets nothing through but the way out: one that unwinds dies of it. */
+static void allow_exit_only(void)
+{
+	struct sock_filter filter[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_exit_group, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+	};
+	struct sock_fprog program = { sizeof(filter) / sizeof(filter[0]), filter };
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+			prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+		_exit(1);
+}
+
+Test(backtrace, makes_no_system_call_once_the_log_has_stopped)
+{
+	int status = 0;
+	pid_t child;
+
+	backtrace_start();
+	child = fork();
+	if (child == 0) {
+		log_stop();
+		allow_exit_only();
+		backtrace_log();
+		_exit(0);
+	}
+	cr_assert_eq(waitpid(child, &status, 0), child);
+	cr_assert(WIFEXITED(status));
+	cr_assert_eq(WEXITSTATUS(status), 0);
 }
