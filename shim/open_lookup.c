@@ -2,6 +2,7 @@
 #include "shim/open_lookup.h"
 
 #include <assert.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
 
@@ -36,6 +37,23 @@ static _Thread_local struct {
 	uint32_t ticket;
 	uint32_t index;
 } mine;
+
+static struct {
+	pthread_key_t key;
+	bool is_there;
+} thread_end;
+
+static void thread_ends(void *nothing)
+{
+	(void)nothing;
+	if (runtime_is_judging())
+		open_lookup_leave();
+}
+
+void open_lookup_start(void)
+{
+	thread_end.is_there = !pthread_key_create(&thread_end.key, thread_ends);
+}
 
 static struct permit permit_take(struct lookup *lookup)
 {
@@ -135,6 +153,9 @@ bool open_lookup_begin(const struct rule *rule, const struct cell *cell, struct 
 			(uint16_t)segment_cell_index(runtime.segment, cell), memory_order_relaxed);
 	mine.index = (uint32_t)(lookup - lookups);
 	mine.ticket = ticket;
+	/* The keys beyond the first few allocate; so does the lookup that follows. */
+	if (thread_end.is_there)
+		pthread_setspecific(thread_end.key, &mine);
 	permit_put(lookup, permit);
 	return true;
 }

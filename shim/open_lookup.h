@@ -2,7 +2,8 @@
 /*
  * The lookups that are open, of all threads: at most one a thread, at most 256 in all; of more, the
  * oldest is settled. Each is reported exactly once, whoever ends it: its own thread, a later lookup
- * of that thread, or exit. Lock-free, allocates nothing; call only while runtime_is_judging().
+ * of that thread, the end of that thread, or exit. Lock-free, allocates nothing of its own; call
+ * only while runtime_is_judging().
  */
 #ifndef SHUNT_SHIM_OPEN_LOOKUP_H
 #define SHUNT_SHIM_OPEN_LOOKUP_H
@@ -14,6 +15,10 @@
 #include "core/circuit.h"
 #include "core/config.h"
 #include "core/outcome.h"
+
+/* At start only, once: from now on a thread that ends (cancelled in a lookup, say) settles its own
+ * by open_lookup_leave(). Takes one of the process's thread keys; without one, nothing changes. */
+void open_lookup_start(void);
 
 /* The calling thread's, which had none open. False where no slot could be had: the permit is still
  * the caller's. */

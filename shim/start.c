@@ -14,6 +14,7 @@
 #include "shim/gate.h"
 #include "shim/gate_lifetime.h"
 #include "shim/log.h"
+#include "shim/open_lookup.h"
 #include "shim/runtime.h"
 
 /* Most processes under a preload are not meant at all: find that out without reading anything else. */
@@ -95,6 +96,7 @@ static void start(char *const environment[])
 		return;
 	if (config->backtrace)
 		backtrace_start();
+	open_lookup_start();
 	pthread_atfork(NULL, gate_fork_parent, gate_fork_child);
 	/* release: a hook that sees this sees all of the above. */
 	atomic_store_explicit(&runtime.is_active, true, memory_order_release);

@@ -6,11 +6,13 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/breaker.h"
 #include "core/clock.h"
 #include "shim/lookup.h"
 #include "shim/names.h"
+#include "shim/open_lookup.h"
 #include "shim/real.h"
 #include "shim/runtime.h"
 
@@ -471,6 +473,31 @@ Test(lookup, a_forked_child_leaves_the_parents_lookup_alone)
 	cr_assert_eq(total(CELL_TOTAL_cancelled), 0);
 }
 
+static int wait_to_be_cancelled(const char *node, const char *service,
+		const struct addrinfo *hints, struct addrinfo **result)
+{
+	(void)node;
+	(void)service;
+	(void)hints;
+	(void)result;
+	pause();
+	return EAI_AGAIN;
+}
+
+static void *look_up(void *nothing)
+{
+	get("db.internal");
+	return nothing;
+}
+
+static void look_up_on_another_thread(void)
+{
+	pthread_t thread;
+
+	cr_assert_eq(pthread_create(&thread, NULL, look_up, NULL), 0);
+	pthread_join(thread, NULL);
+}
+
 static void *leave_a_lookup(void *nothing)
 {
 	get_and_leave("db.internal");
@@ -493,6 +520,48 @@ Test(lookup, exit_settles_what_other_threads_left)
 	lookup_settle_all();
 	lookup_settle_all();
 	cr_assert_eq(total(CELL_TOTAL_cancelled), 1);
+}
+
+static void *hang_in_a_lookup(void *nothing)
+{
+	real_table.getaddrinfo = wait_to_be_cancelled;
+	get("db.internal");
+	return nothing;
+}
+
+static void cancel_in_a_lookup(void)
+{
+	pthread_t thread;
+
+	cr_assert_eq(pthread_create(&thread, NULL, hang_in_a_lookup, NULL), 0);
+	pthread_cancel(thread);
+	pthread_join(thread, NULL);
+}
+
+Test(lookup, a_thread_cancelled_in_a_lookup_settles_it)
+{
+	open_lookup_start();
+	cancel_in_a_lookup();
+	cr_assert_eq(total(CELL_TOTAL_cancelled), 1);
+	lookup_settle_all();
+	cr_assert_eq(total(CELL_TOTAL_cancelled), 1);
+}
+
+Test(lookup, a_thread_cancelled_after_abandon_had_a_timeout)
+{
+	open_lookup_start();
+	runtime.config.rules[0].settings.abandon_ns = 0;
+	cancel_in_a_lookup();
+	cr_assert_eq(total(CELL_TOTAL_timeout), 1);
+}
+
+Test(lookup, a_thread_that_ends_with_its_lookup_settled_says_nothing)
+{
+	open_lookup_start();
+	resolver.error = 0;
+	look_up_on_another_thread();
+	cr_assert_eq(total(CELL_TOTAL_success), 1);
+	cr_assert_eq(total(CELL_TOTAL_cancelled), 0);
 }
 
 Test(lookup, of_too_many_that_were_left_the_oldest_is_settled)
