@@ -11,7 +11,8 @@
 #define SILENT_LEASE_MS ((uint32_t)(EXCHANGE_IDLE_NS / 1000000))
 
 /* Relaxed loads and stores: of all who would end a call the exchange lets one, and only that one asks
- * for the permit. The exchange's flags order what was written before. */
+ * for the permit. The exchange's flags order what was written before. The permit stays when the call
+ * has ended: by then the next one may have put its own here. */
 static struct permit permit_of(const struct connection *connection)
 {
 	uint64_t word = atomic_load_explicit(&connection->permit, memory_order_relaxed);
@@ -59,12 +60,9 @@ static void report(struct connection *connection, const struct breaker *breaker,
 {
 	uint64_t began_ns = atomic_load_explicit(&connection->exchange.began_ns,
 			memory_order_relaxed);
-	struct permit permit = permit_of(connection);
-	enum transition transition;
+	enum transition transition = breaker_report(breaker, permit_of(connection), outcome,
+			clock_elapsed_ns(began_ns, now_ns), now_ns);
 
-	call_forget(connection);
-	transition = breaker_report(breaker, permit, outcome, clock_elapsed_ns(began_ns, now_ns),
-			now_ns);
 	if (transition != TRANSITION_NONE)
 		runtime_announce(breaker, transition);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The call that is open on a connection: its permit goes in when it begins and comes out exactly once,
- * whoever ends it. Lock-free, async-signal-safe, errno is kept.
+ * The call that is open on a connection: its permit goes in before it begins and is reported exactly
+ * once, by whoever ends it. Lock-free, async-signal-safe, errno is kept.
  */
 #ifndef SHUNT_SHIM_CALL_H
 #define SHUNT_SHIM_CALL_H
@@ -23,7 +23,8 @@ static inline const struct settings *call_settings(const struct connection *conn
 bool call_acquire(const struct rule *rule, struct cell *cell, uint64_t now_ns,
 		struct permit *ret_permit);
 
-/* The permit of a call that begins. */
+/* The permit of a call that will begin: before the exchange opens it, for another thread may end it
+ * at once. */
 void call_begin(struct connection *connection, struct permit permit);
 
 /* Does what a step of the exchange asks for: reports the outcome where it ended the call, renews a

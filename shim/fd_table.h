@@ -27,7 +27,7 @@ enum fd_kind {
 struct connection {
 	_Atomic uint32_t references; /* descriptors that name it */
 	_Atomic uint32_t next;       /* in the pool's free list */
-	_Atomic uint64_t permit;     /* struct permit; swapped out by whoever settles the call */
+	_Atomic uint64_t permit;     /* struct permit; of the open call, or else of the last */
 	const struct rule *rule;
 	struct cell *cell;
 	uint64_t cell_hash;          /* of the cell's key: it may have been given away since */

@@ -137,8 +137,8 @@ bool gate_connect(struct gate *gate, int fd, const struct sockaddr *address, soc
 		breaker_report(&breaker, permit, OUTCOME_UNUSED, 0, now_ns);
 		return true;
 	}
-	exchange_begin(&connection->exchange, now_ns);
 	call_begin(connection, permit);
+	exchange_begin(&connection->exchange, now_ns);
 	gate->connection = connection;
 	return true;
 }
@@ -183,14 +183,14 @@ static void cut(struct connection *connection, int fd)
 	real()->shutdown(fd, SHUT_RD);
 }
 
-/* Another thread may just have begun the very same call: its permit is the one that counts. */
+/* Another thread may just have begun the very same call. Then one of the two permits is reported with
+ * it, and this one goes back: given in one moment, they are worth the same. */
 static void begin_call(struct connection *connection, struct permit permit, uint64_t now_ns)
 {
 	struct breaker breaker = runtime_breaker(connection->rule, connection->cell);
 
-	if (exchange_call(&connection->exchange, now_ns))
-		call_begin(connection, permit);
-	else
+	call_begin(connection, permit);
+	if (!exchange_call(&connection->exchange, now_ns))
 		breaker_report(&breaker, permit, OUTCOME_UNUSED, 0, now_ns);
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/clock.h"
+#include "shim/call.h"
 #include "shim/gate.h"
 #include "shim/gate_lifetime.h"
 #include "shim/real.h"
@@ -375,6 +376,25 @@ Test(gate, a_forked_child_reports_nothing_of_its_parent)
 	gate_exit();
 	cr_expect_eq(total(CELL_TOTAL_cancelled), 0);
 	cr_expect_eq(total(CELL_TOTAL_timeout), 0);
+}
+
+/* A reader has ended one call, and before it reports that, a writer begins the next. */
+Test(gate, a_call_that_begins_before_the_last_is_reported_is_reported_too)
+{
+	struct connection *connection;
+	struct exchange_step step;
+
+	gate_born(FD, AF_INET, SOCK_STREAM);
+	connect_fd(FD);
+	send_on(FD, 16);
+	connection = gate_find(FD);
+	step = exchange_received(&connection->exchange, call_settings(connection), request, 1, 0,
+			false, 0, clock_now_ns());
+	cr_assert_eq(step.ended, OUTCOME_SUCCESS);
+	send_on(FD, 16);
+	call_settle(connection, step, clock_now_ns());
+	receive_on(FD, 1);
+	cr_expect_eq(total(CELL_TOTAL_success), 2);
 }
 
 Test(gate, exit_settles_open_calls_once)
