@@ -112,6 +112,7 @@ void fd_table_free(struct connection *connection)
 {
 	uint64_t head = atomic_load_explicit(&free_head, memory_order_relaxed);
 
+	atomic_fetch_add_explicit(&connection->generation, 1, memory_order_relaxed);
 	do {
 		atomic_store_explicit(&connection->next, (uint32_t)head, memory_order_relaxed);
 	} while (!atomic_compare_exchange_weak_explicit(&free_head, &head,

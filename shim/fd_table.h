@@ -27,6 +27,7 @@ enum fd_kind {
 struct connection {
 	_Atomic uint32_t references; /* descriptors that name it */
 	_Atomic uint32_t next;       /* in the pool's free list */
+	_Atomic uint32_t generation; /* how often it went back there */
 	_Atomic uint64_t permit;     /* struct permit; of the open call, or else of the last */
 	const struct rule *rule;
 	struct cell *cell;

@@ -77,18 +77,32 @@ static struct connection *track(int fd, const struct rule *rule, struct cell *ce
 	return connection;
 }
 
+static uint32_t generation_of(const struct connection *connection)
+{
+	return atomic_load_explicit(&connection->generation, memory_order_relaxed);
+}
+
+static void hold(struct gate *gate, struct connection *connection)
+{
+	gate->connection = connection;
+	gate->generation = generation_of(connection);
+}
+
+/* False: while this thread was in the real call, another closed the descriptor, and the connection may
+ * stand for another one by now. */
+static bool is_held(const struct gate *gate)
+{
+	return gate->connection && gate->generation == generation_of(gate->connection);
+}
+
 /* connect() on a connection that we know. True where nothing more is to be asked. */
 static bool connect_again(struct gate *gate, struct connection *connection,
 		const struct sockaddr *address, socklen_t length)
 {
-	if (endpoint_is_disconnect(address, length)) {
-		gate->connection = connection;
-		gate->is_disconnect = true;
-		return true;
-	}
-	if (exchange_is_new_attempt(&connection->exchange))
+	gate->is_disconnect = endpoint_is_disconnect(address, length);
+	if (!gate->is_disconnect && exchange_is_new_attempt(&connection->exchange))
 		return false;
-	gate->connection = connection;
+	hold(gate, connection);
 	return true;
 }
 
@@ -139,7 +153,7 @@ bool gate_connect(struct gate *gate, int fd, const struct sockaddr *address, soc
 	}
 	call_begin(connection, permit);
 	exchange_begin(&connection->exchange, now_ns);
-	gate->connection = connection;
+	hold(gate, connection);
 	return true;
 }
 
@@ -149,7 +163,7 @@ int gate_connected(struct gate *gate, int result)
 	int error = result ? errno : 0;
 	uint64_t now_ns;
 
-	if (!connection)
+	if (!is_held(gate))
 		return result;
 	now_ns = clock_now_ns();
 	if (gate->is_disconnect) {
@@ -169,7 +183,7 @@ ssize_t gate_fast_opened(struct gate *gate, struct bytes bytes, ssize_t result)
 	int error = errno;
 
 	gate_connected(gate, result < 0 ? -1 : 0);
-	if (!gate->connection)
+	if (!is_held(gate))
 		return result;
 	gate->bytes = bytes;
 	errno = error;
@@ -223,7 +237,12 @@ __attribute__((noinline)) static bool begin_send(struct gate *gate)
 
 bool gate_send(struct gate *gate, struct connection *connection, int fd, struct bytes bytes)
 {
-	*gate = (struct gate){ .connection = connection, .bytes = bytes, .fd = fd };
+	*gate = (struct gate){
+		.connection = connection,
+		.bytes = bytes,
+		.fd = fd,
+		.generation = generation_of(connection),
+	};
 	if (exchange_has(&connection->exchange, EXCHANGE_CUT)) {
 		errno = ECONNRESET;
 		return false;
@@ -244,7 +263,7 @@ ssize_t gate_sent(struct gate *gate, ssize_t result)
 	uint64_t now_ns;
 	int error;
 
-	if (!connection || !exchange_minds_sent(&connection->exchange))
+	if (!is_held(gate) || !exchange_minds_sent(&connection->exchange))
 		return result;
 	error = errno;
 	/* A small request goes into an empty socket buffer: it was sent when it began. */
@@ -268,6 +287,7 @@ bool gate_receive(struct gate *gate, struct connection *connection, struct bytes
 	*gate = (struct gate){
 		.connection = connection,
 		.bytes = bytes,
+		.generation = generation_of(connection),
 		.is_peek = flags & MSG_PEEK,
 	};
 	if (exchange_has(&connection->exchange, EXCHANGE_CUT)) {
@@ -302,7 +322,7 @@ __attribute__((noinline)) static ssize_t mind_receive(struct gate *gate, ssize_t
 
 ssize_t gate_received(struct gate *gate, ssize_t result)
 {
-	if (!gate->connection)
+	if (!is_held(gate))
 		return result;
 	/* Asked after the real call: while this thread waited, another may have sent a request. */
 	if (result > 0 && !exchange_minds_receive(&gate->connection->exchange))

@@ -31,6 +31,7 @@ struct gate {
 	struct bytes bytes;
 	uint64_t began_ns;
 	int fd;
+	uint32_t generation; /* of the connection, when the call began */
 	bool is_peek;
 	bool is_disconnect;
 };

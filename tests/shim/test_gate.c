@@ -219,6 +219,32 @@ Test(gate, a_kept_alive_connection_is_cut_when_the_circuit_opens)
 	cr_expect_null(gate_find(FD));
 }
 
+/* Closed by another thread; the pool gives its connection to the next descriptor. */
+Test(gate, what_comes_back_to_a_closed_descriptor_is_no_news_of_its_successor)
+{
+	struct gate receiving, sending, connecting;
+
+	gate_born(FD, AF_INET, SOCK_STREAM);
+	cr_assert(ask(&connecting, FD, "127.0.0.1", 9));
+	gate_connected(&connecting, 0);
+	cr_assert(gate_send(&sending, gate_find(FD), FD, request));
+	cr_assert(gate_receive(&receiving, gate_find(FD), request, 0));
+	gate_close(FD);
+	gate_born(FD + 1, AF_INET, SOCK_STREAM);
+	connect_fd(FD + 1);
+	cr_assert_eq(gate_find(FD + 1), receiving.connection);
+	send_on(FD + 1, 16);
+	errno = ECONNREFUSED;
+	cr_expect_eq(gate_connected(&connecting, -1), -1);
+	errno = EPIPE;
+	cr_expect_eq(gate_sent(&sending, -1), -1);
+	cr_expect_eq(gate_received(&receiving, 1), 1);
+	cr_expect_eq(total(CELL_TOTAL_success), 0);
+	cr_expect_eq(total(CELL_TOTAL_failure), 0);
+	cr_expect_eq(receive_on(FD + 1, 1), 1);
+	cr_expect_eq(total(CELL_TOTAL_success), 1);
+}
+
 Test(gate, bytes_in_the_middle_of_an_exchange_are_never_refused)
 {
 	gate_born(FD, AF_INET, SOCK_STREAM);
