@@ -190,11 +190,13 @@ ssize_t gate_fast_opened(struct gate *gate, struct bytes bytes, ssize_t result)
 	return result < 0 ? result : gate_sent(gate, result);
 }
 
-/* Refused in mid-life: nothing is sent, and whoever waits on the socket wakes. */
+/* Refused in mid-life: nothing is sent, and whoever waits on the socket wakes; not under a seccomp
+ * filter, which may kill for a shutdown that the program never makes. */
 static void cut(struct connection *connection, int fd)
 {
 	exchange_cut(&connection->exchange);
-	real()->shutdown(fd, SHUT_RD);
+	if (!atomic_load_explicit(&runtime.has_filter, memory_order_relaxed))
+		real()->shutdown(fd, SHUT_RD);
 }
 
 /* Another thread may just have begun the very same call. Then one of the two permits is reported with

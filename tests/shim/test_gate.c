@@ -219,6 +219,21 @@ Test(gate, a_kept_alive_connection_is_cut_when_the_circuit_opens)
 	cr_expect_null(gate_find(FD));
 }
 
+Test(gate, under_a_filter_a_cut_makes_no_call_of_its_own)
+{
+	gate_born(FD, AF_INET, SOCK_STREAM);
+	connect_fd(FD);
+	send_on(FD, 16);
+	receive_on(FD, 16);
+	atomic_store(&runtime.has_filter, true);
+	trip();
+	errno = 0;
+	cr_expect_eq(send_on(FD, 16), -2);
+	cr_expect_eq(errno, ECONNRESET);
+	cr_expect_eq(receive_on(FD, 16), -2);
+	cr_expect_eq(shutdowns, 0);
+}
+
 /* Closed by another thread; the pool gives its connection to the next descriptor. */
 Test(gate, what_comes_back_to_a_closed_descriptor_is_no_news_of_its_successor)
 {
