@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The call that is open on a connection: its permit goes in before it begins and is reported exactly
- * once, by whoever ends it. Lock-free, async-signal-safe, errno is kept.
+ * The call that is open on a connection: its permit goes in before it begins and is reported
+ * exactly once, by whoever ends it. Lock-free, async-signal-safe, errno is kept.
  */
 #ifndef SHUNT_SHIM_CALL_H
 #define SHUNT_SHIM_CALL_H

@@ -8,9 +8,9 @@
 
 enum phase { PHASE_CONNECT, PHASE_EXCHANGE };
 
-/* `error` is an errno, not 0 and not one that means pending (EINPROGRESS, EALREADY, EINTR; EAGAIN in
- * PHASE_EXCHANGE). The rule's `ignore` and `fail` come first. What no table names is CANCELLED: it
- * says nothing about the peer. */
+/* `error` is an errno, not 0 and not one that means pending (EINPROGRESS, EALREADY, EINTR; EAGAIN
+ * in PHASE_EXCHANGE). The rule's `ignore` and `fail` come first. What no table names is CANCELLED:
+ * it says nothing about the peer. */
 enum outcome classify_errno(const struct settings *settings, enum phase phase, int error);
 
 /* `error` is a getaddrinfo() result: 0, EAI_*; with EAI_SYSTEM, `system_error` is the errno. */

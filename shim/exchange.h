@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * One request and its answer on one connection (docs/BEHAVIOUR.md section 2): fed what the program
- * did and saw, and when; says when a call begins and how it ended. Knows no sockets and no clock, so that
- * recorded traces can be replayed into it.
+ * did and saw, and when; says when a call begins and how it ended. Knows no sockets and no clock,
+ * so that recorded traces can be replayed into it.
  *
- * An exchange never holds the permit: whoever does takes it out when a step says that the call ended,
- * which of racing threads exactly one is told. All fields that threads may share are atomics;
- * lock-free, allocates nothing, async-signal-safe. Times are CLOCK_MONOTONIC in nanoseconds and may
- * come from the coarse clock, a few milliseconds back. Zeroed memory is an exchange on which nothing
- * has happened.
+ * An exchange never holds the permit: whoever does takes it out when a step says that the call
+ * ended, which of racing threads exactly one is told. All fields that threads may share are
+ * atomics; lock-free, allocates nothing, async-signal-safe. Times are CLOCK_MONOTONIC in
+ * nanoseconds and may come from the coarse clock, a few milliseconds back. Zeroed memory is an
+ * exchange on which nothing has happened.
  */
 #ifndef SHUNT_SHIM_EXCHANGE_H
 #define SHUNT_SHIM_EXCHANGE_H
@@ -24,8 +24,8 @@
  * SO_RCVTIMEO. */
 void exchange_begin(struct exchange *exchange, uint64_t now_ns);
 
-/* connect() returned: first or later ones of the attempt. `error` 0, EISCONN, EINPROGRESS, EALREADY,
- * EINTR or a real errno. */
+/* connect() returned: first or later ones of the attempt. `error` 0, EISCONN, EINPROGRESS,
+ * EALREADY, EINTR or a real errno. */
 struct exchange_step exchange_connected(struct exchange *exchange, const struct settings *settings,
 		int error, uint64_t now_ns);
 
@@ -40,7 +40,7 @@ struct exchange_step exchange_so_error(struct exchange *exchange, const struct s
  */
 struct exchange_step exchange_will_send(struct exchange *exchange, const struct settings *settings,
 		struct bytes bytes, uint64_t now_ns);
-/* False: another thread began a call meanwhile. The permit goes back as UNUSED; send all the same. */
+/* False: another thread began a call meanwhile. The permit goes back as UNUSED; send anyway. */
 bool exchange_call(struct exchange *exchange, uint64_t now_ns);
 void exchange_cut(struct exchange *exchange);
 
@@ -50,14 +50,14 @@ struct exchange_step exchange_sent(struct exchange *exchange, const struct setti
 		struct bytes bytes, ssize_t result, int error, uint64_t now_ns);
 
 /* recv() returned. `began_ns` is when it was called, or 0 where exchange_times_receive() was false.
- * The data of a peek is looked at but not moved over. No vectors for data that isn't in them: out of
- * sight, or thrown away (MSG_TRUNC); not to be told of urgent data and of the error queue. */
+ * The data of a peek is looked at but not moved over. No vectors for data that isn't in them: out
+ * of sight, or thrown away (MSG_TRUNC); not to be told of urgent data and of the error queue. */
 struct exchange_step exchange_received(struct exchange *exchange, const struct settings *settings,
 		struct bytes bytes, ssize_t result, int error, bool is_peek, uint64_t began_ns,
 		uint64_t now_ns);
 
-/* A recv, or a poll or select as below, begins. Need not be told, and what it began need not return:
- * where it is told, a wait counts from its beginning, and holds exchange_idle() off. */
+/* A recv, or a poll or select as below, begins. Need not be told, and what it began need not
+ * return: where it is told, a wait counts from its beginning, and holds exchange_idle() off. */
 void exchange_wait_begins(struct exchange *exchange, uint64_t now_ns);
 
 /* poll or select with a non-zero timeout that named the descriptor for reading returned. */

@@ -64,7 +64,7 @@ static inline bool exchange_has(const struct exchange *exchange, uint32_t flags)
 	return exchange_flags(exchange) & flags;
 }
 
-/* Would a connect() be a new attempt (exchange_begin() after a permit), not a later step of this? */
+/* Would a connect() be a new attempt (exchange_begin() after a permit), not a step of this one? */
 static inline bool exchange_is_new_attempt(const struct exchange *exchange)
 {
 	return !exchange_has(exchange,
@@ -150,8 +150,8 @@ bool exchange_open(struct exchange *exchange);
 /* Ends the open call with that outcome: told to one of all that try, nothing to the others. */
 struct exchange_step exchange_end(struct exchange *exchange, enum outcome outcome);
 
-/* The same, with the outcome that follows from what is known: an errno, EOF in place of an answer, the
- * program's own giving up. */
+/* The same, with the outcome that follows from what is known: an errno, EOF in place of an answer,
+ * the program's own giving up. */
 struct exchange_step exchange_end_by_error(struct exchange *exchange,
 		const struct settings *settings, int error, uint64_t now_ns);
 struct exchange_step exchange_end_by_eof(struct exchange *exchange, const struct settings *settings,

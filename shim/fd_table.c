@@ -30,7 +30,8 @@ bool fd_table_start(void)
 	uint32_t size = TABLE_SIZE_MOST;
 
 	if (!getrlimit(RLIMIT_NOFILE, &limit) && limit.rlim_max < size)
-		size = limit.rlim_max < TABLE_SIZE_LEAST ? TABLE_SIZE_LEAST : (uint32_t)limit.rlim_max;
+		size = limit.rlim_max < TABLE_SIZE_LEAST ? TABLE_SIZE_LEAST
+							 : (uint32_t)limit.rlim_max;
 	fd_table.connections = reserve(POOL_SIZE * sizeof(struct connection));
 	fd_table.entries = reserve(size * sizeof(*fd_table.entries));
 	if (!fd_table.connections || !fd_table.entries)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What each descriptor is: an array indexed by descriptor. One bounds check and one load decide that
- * a descriptor is not ours. Connections live in a pool and are shared by copies (dup); the last
- * descriptor to go ends them. Lock-free, async-signal-safe; memory is reserved once at start.
+ * What each descriptor is: an array indexed by descriptor. One bounds check and one load decide
+ * that a descriptor is not ours. Connections live in a pool and are shared by copies (dup); the
+ * last descriptor to go ends them. Lock-free, async-signal-safe; memory is reserved once at start.
  */
 #ifndef SHUNT_SHIM_FD_TABLE_H
 #define SHUNT_SHIM_FD_TABLE_H
@@ -71,8 +71,8 @@ enum fd_kind fd_table_kind(int fd);
  */
 struct connection *fd_table_set(int fd, enum fd_kind kind);
 
-/* A fresh zeroed connection as `fd`'s, with one reference; NULL when the pool is empty or fd is past
- * the table. *ret_stale as of fd_table_set(). */
+/* A fresh zeroed connection as `fd`'s, with one reference; NULL when the pool is empty or fd is
+ * past the table. *ret_stale as of fd_table_set(). */
 struct connection *fd_table_connect(int fd, struct connection **ret_stale);
 
 /* `copy` became a copy of `fd` (dup): shares whatever stands there. Returns as fd_table_set(). */

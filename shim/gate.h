@@ -57,8 +57,8 @@ ssize_t gate_fast_opened(struct gate *gate, struct bytes bytes, ssize_t result);
 bool gate_receive(struct gate *gate, struct connection *connection, struct bytes bytes, int flags);
 ssize_t gate_received(struct gate *gate, ssize_t result);
 
-/* poll, select with a timeout that is not 0: the time before it, or 0 where no connection exists; to
- * be handed to gate_waited() for each connection that was named for reading. */
+/* poll, select with a timeout that is not 0: the time before it, or 0 where no connection exists;
+ * to be handed to gate_waited() for each connection that was named for reading. */
 uint64_t gate_wait_clock(void);
 void gate_waited(struct connection *connection, uint64_t began_ns);
 
@@ -68,8 +68,8 @@ void gate_so_error(int fd, int *error);
 /* setsockopt(SO_RCVTIMEO) succeeded. */
 void gate_receive_timeout(int fd, uint64_t timeout_ns);
 
-/* Before shutdown(): a reader that it wakes must find the call ended. Does nothing on a connection that
- * is not established, where shutdown() fails. */
+/* Before shutdown(): a reader that it wakes must find the call ended. Does nothing on a connection
+ * that is not established, where shutdown() fails. */
 void gate_shut(int fd, int how);
 
 /* fdopen() took fd. */

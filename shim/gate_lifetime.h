@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Births, copies and deaths of descriptors and of the process, by the gate. Every function keeps errno;
- * none blocks, locks or allocates. In a vfork child they do nothing: its parent's descriptors stay.
+ * Births, copies and deaths of descriptors and of the process, by the gate. Every function keeps
+ * errno; none blocks, locks or allocates. In a vfork child they do nothing: its parent's
+ * descriptors stay.
  */
 #ifndef SHUNT_SHIM_GATE_LIFETIME_H
 #define SHUNT_SHIM_GATE_LIFETIME_H
@@ -25,8 +26,8 @@ void gate_copied(int fd, int copy);
 /* The program ends itself (exit family, our destructor): settles all open calls, once. */
 void gate_exit(void);
 
-/* pthread_atfork handlers. A call that is open at fork is cancelled, by the parent, and its connection
- * leaves the model in both. */
+/* pthread_atfork handlers. A call that is open at fork is cancelled, by the parent, and its
+ * connection leaves the model in both. */
 void gate_fork_parent(void);
 void gate_fork_child(void);
 

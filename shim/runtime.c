@@ -43,11 +43,13 @@ void runtime_forked(void)
 	runtime.pid = (uint32_t)getpid();
 }
 
-uint64_t runtime_random(void)
+uint64_t runtime_random(const struct cell *cell)
 {
-	uint64_t draw = atomic_fetch_add_explicit(&random_counter, 1, memory_order_relaxed);
+	uint64_t draw = 1 + atomic_fetch_add_explicit(&random_counter, 1, memory_order_relaxed);
 
-	return mix(runtime.seed + (draw + 1) * 0x9e3779b97f4a7c15u);
+	for (size_t i = 0; i < CELL_TOTAL_COUNT; i++)
+		draw += atomic_load_explicit(&cell->totals[i], memory_order_relaxed);
+	return mix(runtime.seed + draw * 0x9e3779b97f4a7c15u);
 }
 
 /* What of an endpoint a cell is for, by the rule's `per`. */
@@ -102,7 +104,8 @@ static struct cell *hint_read(struct hint *hint, uint64_t hash, uint64_t *ret_ke
 	uint64_t index = atomic_load_explicit(&hint->index, memory_order_relaxed);
 	struct cell *cell;
 
-	if ((atomic_load_explicit(&hint->check, memory_order_relaxed) ^ key_hash ^ mix(index)) != hash)
+	if ((atomic_load_explicit(&hint->check, memory_order_relaxed) ^ key_hash ^ mix(index)) !=
+			hash)
 		return NULL;
 	cell = segment_cell_at(runtime.segment, (uint32_t)index);
 	if (!cell || !segment_cell_is(runtime.segment, cell, key_hash))

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How long nothing was sent or received, and how long a program sat waiting for a greeting. Knows no
- * time but what it is told, in nanoseconds of CLOCK_MONOTONIC, coarse or not; threads may share one.
+ * How long nothing was sent or received, and how long a program sat waiting for a greeting. Knows
+ * no time but what it is told, in nanoseconds of CLOCK_MONOTONIC, coarse or not; threads may share
+ * one.
  */
 #ifndef SHUNT_SHIM_SILENCE_H
 #define SHUNT_SHIM_SILENCE_H

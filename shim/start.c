@@ -17,7 +17,8 @@
 #include "shim/open_lookup.h"
 #include "shim/runtime.h"
 
-/* Most processes under a preload are not meant at all: find that out without reading anything else. */
+/* Most processes under a preload are not meant at all: find that out without reading anything else.
+ */
 static bool is_meant(char *const environment[])
 {
 	for (size_t index = 0; environment && environment[index]; index++)
@@ -67,7 +68,8 @@ static void register_rules(void)
 	for (size_t index = 0; index < config->rule_count; index++)
 		runtime.rule_records[index] = segment_rule(runtime.segment,
 				config->rules[index].name, NULL);
-	for (size_t index = 0; index < config->problem_count && index < CONFIG_MAX_PROBLEMS; index++) {
+	for (size_t index = 0; index < config->problem_count && index < CONFIG_MAX_PROBLEMS;
+			index++) {
 		const struct problem *problem = &config->problems[index];
 
 		log_line("%s", problem->text);
@@ -86,7 +88,8 @@ static void start(char *const environment[])
 	atomic_store_explicit(&runtime.has_filter, has_filter(), memory_order_relaxed);
 	runtime.observe = config->observe;
 	runtime.pid = (uint32_t)getpid();
-	runtime.seed = config->has_seed ? config->seed : clock_now_ns() ^ (uint64_t)runtime.pid << 32;
+	runtime.seed = config->has_seed ? config->seed
+					: clock_now_ns() ^ (uint64_t)runtime.pid << 32;
 	if (!atomic_load_explicit(&runtime.has_filter, memory_order_relaxed))
 		log_start(config->log, config->log_path);
 	if (!start_segment())

@@ -16,8 +16,8 @@ enum state {
 /* The same, of a send that is under way: its answer may be read before it returns. */
 #define FORESEEN_SHIFT 4
 
-/* A reader's word: inside a record the bytes of it still to come; inside a header, above 16 bits how
- * much of the header came, below them its type and the high byte of its length. */
+/* A reader's word: inside a record the bytes of it still to come; inside a header, above 16 bits
+ * how much of the header came, below them its type and the high byte of its length. */
 static uint32_t header_word(unsigned int size, uint8_t type, uint8_t length_high)
 {
 	return size << 16 | (uint32_t)type << 8 | length_high;
@@ -143,8 +143,9 @@ static enum tls_sight client_data(uint8_t *state, struct tls_record record)
 		*state |= CLIENT_SPOKE;
 		return TLS_NOTHING;
 	}
-	/* A first request of 18 bytes is as long as a padded close_notify. With no request before it,
-	 * taking either for a request does no harm: the connection is new, and closing ends it alike. */
+	/* A first request of 18 bytes is as long as a padded close_notify. With no request before
+	 * it, taking either for a request does no harm: the connection is new, and closing ends it
+	 * alike. */
 	if (tls_record_is_farewell(record) && ((*state & REQUESTED) || record.length == 19))
 		return TLS_NOTHING;
 	*state |= CLIENT_SPOKE | REQUESTED;
@@ -185,8 +186,9 @@ void tls_foresee(struct tls *tls, struct bytes bytes, uint64_t now_ns)
 	if (has_data || atomic_load_explicit(&tls->sent_ns, memory_order_relaxed) == 0)
 		atomic_store_explicit(&tls->sent_ns, now_ns, memory_order_relaxed);
 	if (state != before)
-		atomic_fetch_or_explicit(&tls->state, (uint8_t)((state & ~before) << FORESEEN_SHIFT),
-			memory_order_relaxed);
+		atomic_fetch_or_explicit(&tls->state,
+				(uint8_t)((state & ~before) << FORESEEN_SHIFT),
+				memory_order_relaxed);
 }
 
 void tls_sent_nothing(struct tls *tls)

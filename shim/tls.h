@@ -2,8 +2,9 @@
 /*
  * What the record headers of a TLS connection tell about requests and answers (docs/BEHAVIOUR.md
  * section 2, rule 10). Follows both directions in pieces of any size and looks at nothing but
- * headers. Knows no time but what it is told, allocates nothing, is async-signal-safe; hostile input
- * can't make it read outside the buffers it is given, two threads in one direction can't either.
+ * headers. Knows no time but what it is told, allocates nothing, is async-signal-safe; hostile
+ * input can't make it read outside the buffers it is given, two threads in one direction can't
+ * either.
  */
 #ifndef SHUNT_SHIM_TLS_H
 #define SHUNT_SHIM_TLS_H
@@ -52,7 +53,8 @@ bool tls_record_is_plausible(struct tls_record record);
 /* Is it close_notify, as far as one can tell without the keys? */
 bool tls_record_is_farewell(struct tls_record record);
 
-/* A connection whose first bytes sent were 16 03. Zeroed memory is one on which nothing was sent. */
+/* A connection whose first bytes sent were 16 03. Zeroed memory is one on which nothing was sent.
+ */
 struct tls {
 	_Atomic uint64_t sent_ns; /* last application data sent; until then the first byte */
 	_Atomic uint32_t sent, received; /* a struct tls_reader each */
@@ -76,8 +78,8 @@ void tls_begin(struct tls *tls);
 /* Would sending these bytes begin application data? Changes nothing. */
 enum tls_sight tls_will_send(const struct tls *tls, struct bytes bytes);
 
-/* These bytes are about to be sent: their answer may be read, by another thread, before tls_sent() or
- * tls_sent_nothing() tells how many of them were. */
+/* These bytes are about to be sent: their answer may be read, by another thread, before tls_sent()
+ * or tls_sent_nothing() tells how many of them were. */
 void tls_foresee(struct tls *tls, struct bytes bytes, uint64_t now_ns);
 void tls_sent_nothing(struct tls *tls);
 

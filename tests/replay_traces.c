@@ -52,7 +52,8 @@ static bool expectation_read(const json_t *json, struct trace_attempt *ret,
 			ret->outcomes[ret->count] = outcome_from_name(json_string_value(name));
 		if (ret->outcomes[ret->count] == OUTCOME_NONE) {
 			free(ret->outcomes);
-			return trace_complain(complaint, "outcomes", "the name of an outcome", name);
+			return trace_complain(
+					complaint, "outcomes", "the name of an outcome", name);
 		}
 	}
 	return true;
@@ -80,8 +81,8 @@ static bool compare_one(const char *id, size_t index, const struct trace_attempt
 }
 
 /* False where the expectation is not in the language; otherwise *ret says if it was met. */
-static bool compare(const char *id, const json_t *expect, const struct trace_world *world, bool *ret,
-		struct trace_complaint *complaint)
+static bool compare(const char *id, const json_t *expect, const struct trace_world *world,
+		bool *ret, struct trace_complaint *complaint)
 {
 	static const struct trace_attempt none = { .peer = "nothing" };
 	struct trace_attempt expected;
@@ -109,15 +110,15 @@ static bool events_happen(const json_t *events, struct trace_world *world,
 		bool has_happened;
 
 		if (!trace_event_read(json_array_get(events, i), &event, &why)) {
-			snprintf(complaint->text, sizeof(complaint->text), "event %zu: %.160s", i + 1,
-					why.text);
+			snprintf(complaint->text, sizeof(complaint->text), "event %zu: %.160s",
+					i + 1, why.text);
 			return false;
 		}
 		has_happened = trace_world_happens(world, &event, &why);
 		trace_event_free(&event);
 		if (!has_happened) {
-			snprintf(complaint->text, sizeof(complaint->text), "event %zu: %.160s", i + 1,
-					why.text);
+			snprintf(complaint->text, sizeof(complaint->text), "event %zu: %.160s",
+					i + 1, why.text);
 			return false;
 		}
 	}
@@ -135,7 +136,8 @@ static bool trace_replay(const json_t *trace, struct replay_tally *tally,
 	bool is_read;
 
 	if (!id || !json_is_array(events) || !json_is_array(expect))
-		return trace_complain(complaint, "trace", "an object with id, events and expect", trace);
+		return trace_complain(
+				complaint, "trace", "an object with id, events and expect", trace);
 	world = trace_world_create(&settings_default);
 	if (!world)
 		return trace_complain(complaint, "trace", "less than fills the memory", NULL);
@@ -161,7 +163,8 @@ static bool line_replay(struct place place, const char *line, size_t length,
 		return true;
 	trace = json_loadb(line, length, JSON_REJECT_DUPLICATES, &error);
 	if (!trace) {
-		snprintf(complaint.text, sizeof(complaint.text), "trace: expected JSON: %s", error.text);
+		snprintf(complaint.text, sizeof(complaint.text), "trace: expected JSON: %s",
+				error.text);
 		return refuse(place, complaint.text);
 	}
 	is_read = trace_replay(trace, tally, &complaint);

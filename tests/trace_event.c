@@ -176,8 +176,8 @@ static bool read_data(struct trace_event *event, const json_t *extra,
 	int64_t moved = 0, asked = -1;
 
 	if (!read_number(json_object_get(extra, "n"), "n", true, 0, DATA_MAX, &moved, complaint) ||
-			!read_number(json_object_get(extra, "len"), "len", true, 0, DATA_MAX, &asked,
-				complaint))
+			!read_number(json_object_get(extra, "len"), "len", true, 0, DATA_MAX,
+					&asked, complaint))
 		return false;
 	if (json && !json_is_string(json))
 		return trace_complain(complaint, "data", "hex digits", json);
@@ -220,7 +220,8 @@ static bool read_polled(struct trace_event *event, const json_t *extra,
 
 		if (!asked)
 			return trace_complain(complaint, "fds", "[descriptor, asked, got]", entry);
-		if (!read_int(json_array_get(entry, 0), "fds", false, 0, TRACE_FD_MAX, &fd, complaint))
+		if (!read_int(json_array_get(entry, 0), "fds", false, 0, TRACE_FD_MAX, &fd,
+				    complaint))
 			return false;
 		if (!names_reading(asked))
 			continue;
@@ -240,7 +241,8 @@ static bool read_socket(struct trace_event *event, const json_t *extra,
 
 	if (!family || !type)
 		return trace_complain(complaint, "socket", "family and type", extra);
-	event->is_stream = strncmp(family, "AF_INET", 7) == 0 && strncmp(type, "SOCK_STREAM", 11) == 0;
+	event->is_stream =
+			strncmp(family, "AF_INET", 7) == 0 && strncmp(type, "SOCK_STREAM", 11) == 0;
 	return true;
 }
 
@@ -266,12 +268,13 @@ static bool read_option(struct trace_event *event, const json_t *extra,
 	if (!name)
 		return trace_complain(complaint, "name", "the name of an option", json);
 	event->is_error_asked = event->call == TRACE_GETSOCKOPT && strcmp(name, "SO_ERROR") == 0;
-	event->is_receive_time = event->call == TRACE_SETSOCKOPT && strcmp(name, "SO_RCVTIMEO") == 0;
+	event->is_receive_time =
+			event->call == TRACE_SETSOCKOPT && strcmp(name, "SO_RCVTIMEO") == 0;
 	if (event->is_error_asked)
 		return read_errno(json_object_get(extra, "so_error"), "so_error",
 				&event->option_error, complaint);
-	return read_number(json_object_get(extra, "timeout_ms"), "timeout_ms", !event->is_receive_time,
-			0, INT_MAX, &event->timeout_ms, complaint);
+	return read_number(json_object_get(extra, "timeout_ms"), "timeout_ms",
+			!event->is_receive_time, 0, INT_MAX, &event->timeout_ms, complaint);
 }
 
 /* What only some calls have. */
@@ -347,8 +350,8 @@ static bool read_times(struct trace_event *event, const json_t *json, const json
 			complaint))
 		return false;
 	ended_us = began_us;
-	if (!read_number(json_object_get(extra, "until_us"), "until_us", true, began_us, TIME_MAX_US,
-			&ended_us, complaint))
+	if (!read_number(json_object_get(extra, "until_us"), "until_us", true, began_us,
+			    TIME_MAX_US, &ended_us, complaint))
 		return false;
 	event->began_us = (uint64_t)began_us;
 	event->ended_us = (uint64_t)ended_us;
@@ -366,8 +369,9 @@ static bool read_result(struct trace_event *event, const json_t *json,
 		event->call == TRACE_KILLED || event->call == TRACE_FDOPEN;
 
 	if (!read_errno(json_array_get(json, 5), "errno", &event->error, complaint) ||
-			!read_int(result, "ret", is_free, -1, makes_descriptor ? TRACE_FD_MAX : INT_MAX,
-				&event->result, complaint))
+			!read_int(result, "ret", is_free, -1,
+					makes_descriptor ? TRACE_FD_MAX : INT_MAX, &event->result,
+					complaint))
 		return false;
 	if (event->result < 0 && event->error == 0 && !is_free)
 		return trace_complain(complaint, "errno", "a name, since the call failed",
@@ -375,7 +379,8 @@ static bool read_result(struct trace_event *event, const json_t *json,
 	return true;
 }
 
-bool trace_event_read(const json_t *json, struct trace_event *ret, struct trace_complaint *complaint)
+bool trace_event_read(
+		const json_t *json, struct trace_event *ret, struct trace_complaint *complaint)
 {
 	struct trace_event event = { .fd = -1 };
 	const json_t *extra = json_array_get(json, 6);
@@ -388,11 +393,12 @@ bool trace_event_read(const json_t *json, struct trace_event *ret, struct trace_
 	if (!read_call(json_array_get(json, 2), &event.call, complaint) ||
 			!read_times(&event, json, extra, complaint) ||
 			!read_int(json_array_get(json, 1), "task", false, 1, TRACE_TASK_MAX,
-				&event.task, complaint) ||
+					&event.task, complaint) ||
 			!read_int(json_array_get(json, 3), "fd", !has_descriptor(event.call), 0,
-				TRACE_FD_MAX, &event.fd, complaint) ||
+					TRACE_FD_MAX, &event.fd, complaint) ||
 			!read_flag(extra, "never_returns", &event.never_returns, complaint) ||
-			!read_result(&event, json, complaint) || !read_extra(&event, extra, complaint))
+			!read_result(&event, json, complaint) ||
+			!read_extra(&event, extra, complaint))
 		return false;
 	*ret = event;
 	return true;

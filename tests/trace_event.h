@@ -62,7 +62,7 @@ struct trace_event {
 	size_t polled_count;
 	char peer[TRACE_PEER_SIZE]; /* connect: normalised */
 	uint8_t *data;              /* NULL where nothing is known; see trace_event_free() */
-	size_t data_size;           /* what was moved; less is known of it than that, the rest is zero */
+	size_t data_size; /* what was moved; less is known of it than that, the rest is zero */
 };
 
 /* What was expected where, and what stood there. */
@@ -72,7 +72,8 @@ struct trace_complaint {
 
 /* Reads [t_us, task, call, fd, ret, errno, {extra}]. False with the complaint, and nothing to be
  * freed. */
-bool trace_event_read(const json_t *json, struct trace_event *ret, struct trace_complaint *complaint);
+bool trace_event_read(
+		const json_t *json, struct trace_event *ret, struct trace_complaint *complaint);
 void trace_event_free(struct trace_event *event);
 
 /* "[::ffff:127.0.0.1]:80" is "127.0.0.1:80". False where it doesn't fit. */

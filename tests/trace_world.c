@@ -273,7 +273,8 @@ static void drop_range(struct trace_world *world, struct process *process,
 		drop(world, process, (int)fd, began_ns(event));
 }
 
-/* The child's socket that is a copy of the parent's one: the same for every copy of a descriptor. */
+/* The child's socket that is a copy of the parent's one: the same for every copy of a descriptor.
+ */
 static struct link *link_fork(const struct process *parent, const struct process *child, size_t fd)
 {
 	struct link *link;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A libc that returns at once: preloaded behind the library, so that only the library's cost shows. */
+/* A libc that returns at once: preloaded behind the library, so that only the library's cost shows.
+ */
 #include <errno.h>
 #include <stddef.h>
 #include <sys/socket.h>

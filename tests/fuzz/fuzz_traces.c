@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Events in any order, sensible or not, on one exchange: a call ends once, and only an open one; what
- * the fast questions call irrelevant is. An event is four bytes. */
+/* Events in any order, sensible or not, on one exchange: a call ends once, and only an open one;
+ * what the fast questions call irrelevant is. An event is four bytes. */
 #include <errno.h>
 #include <string.h>
 
@@ -15,8 +15,9 @@ static struct settings settings;
 static bool is_open;
 static uint64_t now_ns;
 
-static const int errors[] = { 0, EAGAIN, EINTR, EINPROGRESS, EALREADY, EISCONN, ECONNREFUSED,
-	ECONNRESET, EPIPE, ETIMEDOUT, ENETUNREACH, ENOTCONN, EHOSTUNREACH, EBADF, 4095, ECONNABORTED };
+static const int errors[] = {0, EAGAIN, EINTR, EINPROGRESS, EALREADY, EISCONN, ECONNREFUSED,
+		ECONNRESET, EPIPE, ETIMEDOUT, ENETUNREACH, ENOTCONN, EHOSTUNREACH, EBADF, 4095,
+		ECONNABORTED};
 
 static const char *const texts[] = { "", "\x16\x03\x01\x00\x02zz", "SSH-2.0-x", "@RSYNCD: 31",
 	"PRI * HTTP/2.0\r\n\r\n", "GET /", "\x17\x03\x03\x00\x03zzz", "\x17\x03\x03\x00\x13",

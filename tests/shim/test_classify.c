@@ -11,7 +11,8 @@ static void expect_all(enum phase phase, const int *errors, size_t count, enum o
 	for (size_t i = 0; i < count; i++) {
 		enum outcome got = classify_errno(&settings_default, phase, errors[i]);
 
-		cr_expect_eq(got, outcome, "%s is %s", strerrorname_np(errors[i]), outcome_name(got));
+		cr_expect_eq(got, outcome, "%s is %s", strerrorname_np(errors[i]),
+				outcome_name(got));
 	}
 }
 
@@ -40,9 +41,9 @@ Test(classify, a_peer_that_does_not_answer_is_a_timeout_in_both_phases)
 
 Test(classify, local_errors_say_nothing_about_the_peer)
 {
-	EXPECT_ALL(PHASE_CONNECT, OUTCOME_CANCELLED, ENETUNREACH, ENETDOWN, ENETRESET, EADDRNOTAVAIL,
-		EADDRINUSE, EAGAIN, EMFILE, ENFILE, ENOBUFS, ENOMEM, EACCES, EPERM, EAFNOSUPPORT, EBADF,
-		EFAULT, EINVAL);
+	EXPECT_ALL(PHASE_CONNECT, OUTCOME_CANCELLED, ENETUNREACH, ENETDOWN, ENETRESET,
+			EADDRNOTAVAIL, EADDRINUSE, EAGAIN, EMFILE, ENFILE, ENOBUFS, ENOMEM, EACCES,
+			EPERM, EAFNOSUPPORT, EBADF, EFAULT, EINVAL);
 	EXPECT_ALL(PHASE_EXCHANGE, OUTCOME_CANCELLED, ENETUNREACH, ENETDOWN, ENETRESET, ENOBUFS,
 		ENOMEM, EACCES, EPERM, EBADF, EFAULT, EINVAL);
 }
@@ -58,8 +59,10 @@ Test(classify, the_rule_may_ignore_an_error_or_count_it)
 	struct settings settings = settings_default;
 	char error[200];
 
-	cr_assert(settings_apply(&settings, "ignore", "ECONNREFUSED", error, sizeof(error)), "%s", error);
-	cr_assert(settings_apply(&settings, "fail", "ENETUNREACH", error, sizeof(error)), "%s", error);
+	cr_assert(settings_apply(&settings, "ignore", "ECONNREFUSED", error, sizeof(error)), "%s",
+			error);
+	cr_assert(settings_apply(&settings, "fail", "ENETUNREACH", error, sizeof(error)), "%s",
+			error);
 	cr_expect_eq(classify_errno(&settings, PHASE_CONNECT, ECONNREFUSED), OUTCOME_IGNORED);
 	cr_expect_eq(classify_errno(&settings, PHASE_CONNECT, ENETUNREACH), OUTCOME_FAILURE);
 	cr_expect_eq(classify_errno(&settings, PHASE_CONNECT, ECONNRESET), OUTCOME_FAILURE);
@@ -89,8 +92,10 @@ Test(classify, the_rule_may_ignore_or_count_a_lookup_s_error)
 	struct settings settings = settings_default;
 	char error[200];
 
-	cr_assert(settings_apply(&settings, "ignore", "EAI_AGAIN", error, sizeof(error)), "%s", error);
-	cr_assert(settings_apply(&settings, "fail", "EAI_NONAME", error, sizeof(error)), "%s", error);
+	cr_assert(settings_apply(&settings, "ignore", "EAI_AGAIN", error, sizeof(error)), "%s",
+			error);
+	cr_assert(settings_apply(&settings, "fail", "EAI_NONAME", error, sizeof(error)), "%s",
+			error);
 	cr_expect_eq(classify_lookup(&settings, EAI_AGAIN, 0), OUTCOME_IGNORED);
 	cr_expect_eq(classify_lookup(&settings, EAI_NONAME, 0), OUTCOME_FAILURE);
 }

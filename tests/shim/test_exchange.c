@@ -68,7 +68,8 @@ static enum outcome receives(unsigned int ms, const char *text)
 static enum outcome receive_fails(unsigned int began_ms, unsigned int ms, int error, bool is_peek)
 {
 	return exchange_received(&exchange, &settings, text_bytes("buffer"), error ? -1 : 0, error,
-			is_peek, exchange_times_receive(&exchange) ? AT(began_ms) : 0, AT(ms)).ended;
+			is_peek, exchange_times_receive(&exchange) ? AT(began_ms) : 0, AT(ms))
+			.ended;
 }
 
 static enum outcome sees_eof(unsigned int ms)
@@ -117,7 +118,8 @@ Test(exchange, an_attempt_is_settled_once_however_often_its_error_is_read)
 	connects(0, EINPROGRESS);
 	cr_expect_eq(exchange_so_error(&exchange, &settings, ECONNREFUSED, AT(1)).ended,
 		OUTCOME_FAILURE);
-	cr_expect_eq(exchange_so_error(&exchange, &settings, ECONNREFUSED, AT(2)).ended, OUTCOME_NONE);
+	cr_expect_eq(exchange_so_error(&exchange, &settings, ECONNREFUSED, AT(2)).ended,
+			OUTCOME_NONE);
 	cr_expect_eq(exchange_so_error(&exchange, &settings, 0, AT(2)).ended, OUTCOME_NONE);
 	cr_expect_eq(closes(3), OUTCOME_NONE);
 }
@@ -526,8 +528,9 @@ Test(exchange, a_recv_into_no_room_is_nothing)
 {
 	connects(0, 0);
 	sends(0, "GET /");
-	cr_expect_eq(exchange_received(&exchange, &settings, text_bytes(""), 0, 0, false, 0, AT(1)).ended,
-		OUTCOME_NONE);
+	cr_expect_eq(exchange_received(&exchange, &settings, text_bytes(""), 0, 0, false, 0, AT(1))
+					.ended,
+			OUTCOME_NONE);
 }
 
 Test(exchange, a_peek_sees_answers_and_eof_but_its_eagain_is_nothing)
@@ -540,8 +543,9 @@ Test(exchange, a_peek_sees_answers_and_eof_but_its_eagain_is_nothing)
 	setup();
 	connects(0, 0);
 	sends(0, "GET /");
-	cr_expect_eq(exchange_received(&exchange, &settings, text_bytes("2"), 1, 0, true, 0, AT(1)).ended,
-		OUTCOME_SUCCESS);
+	cr_expect_eq(exchange_received(&exchange, &settings, text_bytes("2"), 1, 0, true, 0, AT(1))
+					.ended,
+			OUTCOME_SUCCESS);
 	cr_expect_eq(receives(2, "200"), OUTCOME_NONE);
 }
 
@@ -592,7 +596,8 @@ Test(exchange, ssh_rsync_and_http2_are_not_metered_from_their_answer_on)
 		setup();
 		connects(0, 0);
 		sends(0, firsts[i]);
-		cr_expect_eq(closes(1000), OUTCOME_TIMEOUT, "the first exchange is judged as usual");
+		cr_expect_eq(closes(1000), OUTCOME_TIMEOUT,
+				"the first exchange is judged as usual");
 	}
 }
 
@@ -648,14 +653,16 @@ Test(exchange, a_reset_that_is_read_by_so_error_ends_the_call)
 	connects(0, 0);
 	sends(0, "GET /");
 	cr_expect_eq(exchange_so_error(&exchange, &settings, 0, AT(1)).ended, OUTCOME_NONE);
-	cr_expect_eq(exchange_so_error(&exchange, &settings, ECONNRESET, AT(2)).ended, OUTCOME_FAILURE);
+	cr_expect_eq(exchange_so_error(&exchange, &settings, ECONNRESET, AT(2)).ended,
+			OUTCOME_FAILURE);
 }
 
 Test(exchange, the_rule_s_own_errors_come_first)
 {
 	char error[200];
 
-	cr_assert(settings_apply(&settings, "fail", "ECONNRESET", error, sizeof(error)), "%s", error);
+	cr_assert(settings_apply(&settings, "fail", "ECONNRESET", error, sizeof(error)), "%s",
+			error);
 	cr_assert(settings_apply(&settings, "ignore", "EPIPE", error, sizeof(error)), "%s", error);
 	had_an_answer();
 	asks(10, "GET /b");

@@ -58,8 +58,9 @@ static enum outcome receives(unsigned int ms, uint8_t type, uint16_t length)
 {
 	struct bytes bytes = record(type, length);
 
-	return exchange_received(&exchange, &settings, bytes, (ssize_t)bytes.vectors->iov_len, 0, false, 0,
-			AT(ms)).ended;
+	return exchange_received(&exchange, &settings, bytes, (ssize_t)bytes.vectors->iov_len, 0,
+			false, 0, AT(ms))
+			.ended;
 }
 
 /* TLS 1.3 up to the client's Finished. */
@@ -85,7 +86,8 @@ Test(exchange_threads, an_answer_read_before_the_request_returns_is_one)
 	will_send(4, TLS_APPLICATION, 173);
 	cr_expect_eq(receives(5, TLS_APPLICATION, 3000), OUTCOME_SUCCESS);
 	cr_expect_eq(sent(6, TLS_APPLICATION, 173, 0), OUTCOME_NONE);
-	cr_expect(exchange_will_send(&exchange, &settings, record(TLS_APPLICATION, 173), AT(7)).starts_call);
+	cr_expect(exchange_will_send(&exchange, &settings, record(TLS_APPLICATION, 173), AT(7))
+					.starts_call);
 }
 
 Test(exchange_threads, a_request_that_was_not_sent_asked_for_nothing)

@@ -52,8 +52,9 @@ static enum outcome receives(unsigned int ms, uint8_t type, uint16_t length)
 
 static enum outcome fails(unsigned int ms, int error)
 {
-	return exchange_received(&exchange, &settings, record_bytes(0, 0), error ? -1 : 0, error, false,
-			0, AT(ms)).ended;
+	return exchange_received(&exchange, &settings, record_bytes(0, 0), error ? -1 : 0, error,
+			false, 0, AT(ms))
+			.ended;
 }
 
 static enum outcome closes(unsigned int ms)
@@ -214,7 +215,8 @@ Test(exchange_tls, a_record_sent_in_two_parts_is_one_call)
 		exchange_sent(&exchange, &settings, bytes, (ssize_t)part, 0, AT(12));
 		bytes = rest_of(part);
 		cr_assert_not(exchange_will_send(&exchange, &settings, bytes, AT(13)).starts_call);
-		exchange_sent(&exchange, &settings, bytes, (ssize_t)(vector.iov_len - part), 0, AT(13));
+		exchange_sent(&exchange, &settings, bytes, (ssize_t)(vector.iov_len - part), 0,
+				AT(13));
 		cr_assert_eq(receives(14, 23, 118), OUTCOME_SUCCESS);
 		cr_assert(exchange_will_send(&exchange, &settings, record_bytes(23, 40), AT(15))
 				.starts_call);
@@ -236,7 +238,8 @@ Test(exchange_tls, an_answer_in_the_middle_of_a_record_does_not_make_its_rest_a_
 	bytes = rest_of(4000);
 	cr_expect_not(exchange_will_send(&exchange, &settings, bytes, AT(14)).starts_call);
 	exchange_sent(&exchange, &settings, bytes, 5005, 0, AT(14));
-	cr_expect(exchange_will_send(&exchange, &settings, record_bytes(23, 40), AT(15)).starts_call);
+	cr_expect(exchange_will_send(&exchange, &settings, record_bytes(23, 40), AT(15))
+					.starts_call);
 }
 
 Test(exchange_tls, a_refused_send_leaves_the_records_where_they_were)
@@ -246,7 +249,8 @@ Test(exchange_tls, a_refused_send_leaves_the_records_where_they_were)
 	asks12();
 	receives(11, 23, 118);
 	before = exchange;
-	cr_assert(exchange_will_send(&exchange, &settings, record_bytes(23, 96), AT(12)).starts_call);
+	cr_assert(exchange_will_send(&exchange, &settings, record_bytes(23, 96), AT(12))
+					.starts_call);
 	cr_expect(memcmp(&before, &exchange, sizeof(before)) == 0);
 }
 
@@ -266,13 +270,19 @@ Test(exchange_tls, the_answer_is_counted_once_wherever_the_stream_is_cut)
 
 		asks13();
 		if (cut > 0)
-			first = exchange_received(&exchange, &settings, (struct bytes){ &parts[0], 1 },
-					(ssize_t)cut, 0, false, 0, AT(11)).ended;
+			first = exchange_received(&exchange, &settings,
+					(struct bytes){&parts[0], 1}, (ssize_t)cut, 0, false, 0,
+					AT(11))
+						.ended;
 		if (cut < size)
-			second = exchange_received(&exchange, &settings, (struct bytes){ &parts[1], 1 },
-					(ssize_t)(size - cut), 0, false, 0, AT(12)).ended;
-		cr_assert_eq(first, cut >= header ? OUTCOME_SUCCESS : OUTCOME_NONE, "cut at %zu", cut);
-		cr_assert_eq(second, cut >= header ? OUTCOME_NONE : OUTCOME_SUCCESS, "cut at %zu", cut);
+			second = exchange_received(&exchange, &settings,
+					(struct bytes){&parts[1], 1}, (ssize_t)(size - cut), 0,
+					false, 0, AT(12))
+						 .ended;
+		cr_assert_eq(first, cut >= header ? OUTCOME_SUCCESS : OUTCOME_NONE, "cut at %zu",
+				cut);
+		cr_assert_eq(second, cut >= header ? OUTCOME_NONE : OUTCOME_SUCCESS, "cut at %zu",
+				cut);
 	}
 }
 

@@ -139,7 +139,8 @@ static long fake_syscall(long number, ...)
 
 static void start(void)
 {
-	static const char rules[] = "break PAY = 127.0.0.1:9\nbreak DEAD = 127.0.0.1:7 force=open\n";
+	static const char rules[] =
+			"break PAY = 127.0.0.1:9\nbreak DEAD = 127.0.0.1:7 force=open\n";
 
 	real()->connect = fake_connect;
 	real()->close = fake_close;

@@ -105,7 +105,8 @@ Test(tls, records_are_the_same_in_pieces_of_any_size)
 
 		for (size_t at = 0; at < stream->size; at += piece)
 			read_piece(&reader, stream->bytes + at,
-				stream->size - at < piece ? stream->size - at : piece, records, &count);
+					stream->size - at < piece ? stream->size - at : piece,
+					records, &count);
 		expect_server_records(records, count);
 	}
 }
@@ -315,8 +316,9 @@ Test(tls, after_an_answer_no_record_is_a_ticket)
 	sends_one(AT(11), request);
 	stream_add(&stream, ticket);
 	vector.iov_len = stream.size;
-	cr_expect_eq(tls_received(&connection, (struct bytes){ &vector, 1 }, stream.size, false, false,
-			AT(12)), TLS_ANSWER);
+	cr_expect_eq(tls_received(&connection, (struct bytes){&vector, 1}, stream.size, false,
+				     false, AT(12)),
+			TLS_ANSWER);
 }
 
 Test(tls, a_peek_remembers_nothing)
@@ -329,8 +331,9 @@ Test(tls, a_peek_remembers_nothing)
 	stream_add(&stream, ticket);
 	vector.iov_len = stream.size;
 	for (int i = 0; i < 10; i++)
-		cr_assert_eq(tls_received(&connection, (struct bytes){ &vector, 1 }, stream.size, true,
-				true, AT(12)), TLS_NOTHING);
+		cr_assert_eq(tls_received(&connection, (struct bytes){&vector, 1}, stream.size,
+					     true, true, AT(12)),
+				TLS_NOTHING);
 	cr_expect_not(tls_has_one_ticket(&connection));
 	cr_expect_eq(receives_one(AT(12), ticket), TLS_NOTHING);
 	cr_expect(tls_has_one_ticket(&connection));
@@ -346,8 +349,9 @@ Test(tls, the_answer_is_seen_with_the_last_byte_of_its_header_and_not_before)
 		shake_hands12();
 		sends_one(AT(8), request);
 		vector = (struct iovec){ stream.bytes, cut };
-		cr_expect_eq(tls_received(&connection, (struct bytes){ &vector, 1 }, cut, true, false,
-				AT(9)), TLS_NOTHING);
+		cr_expect_eq(tls_received(&connection, (struct bytes){&vector, 1}, cut, true, false,
+					     AT(9)),
+				TLS_NOTHING);
 		vector = (struct iovec){ stream.bytes + cut, 5 - cut };
 		cr_expect_eq(tls_received(&connection, (struct bytes){ &vector, 1 }, 5 - cut, true,
 				false, AT(9)), TLS_ANSWER);
@@ -364,7 +368,7 @@ Test(tls, a_header_may_lie_across_vectors_and_only_what_was_moved_is_read)
 	for (size_t i = 0; i < 7; i++)
 		vectors[i] = (struct iovec){ stream.bytes + i, i == 6 ? stream.size - 6 : 1 };
 	cr_expect_eq(tls_sent(&connection, (struct bytes){ vectors, 7 }, 4, AT(8)), TLS_NOTHING);
-	cr_expect_eq(tls_sent(&connection, (struct bytes){ vectors + 4, 3 }, 1, AT(8)), TLS_REQUEST);
+	cr_expect_eq(tls_sent(&connection, (struct bytes){vectors + 4, 3}, 1, AT(8)), TLS_REQUEST);
 }
 
 Test(tls, a_look_at_what_will_be_sent_changes_nothing)

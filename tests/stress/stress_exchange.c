@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Two threads that send and two that receive on one TLS connection: every call that begins ends, and
- * ends once. (No program would do this; the exchange must survive it.) */
+/* Two threads that send and two that receive on one TLS connection: every call that begins ends,
+ * and ends once. (No program would do this; the exchange must survive it.) */
 #include <pthread.h>
 #include <stdio.h>
 
@@ -57,7 +57,8 @@ static void *receive_all(void *unused)
 	for (unsigned int i = 0; i < EVENTS; i++) {
 		if (exchange_minds_receive(&exchange))
 			count_end(exchange_received(&exchange, &settings_default, bytes,
-					(ssize_t)(i % RECORD_SIZE + 1), 0, i & 1, 0, event_time_ns(i)));
+					(ssize_t)(i % RECORD_SIZE + 1), 0, i & 1, 0,
+					event_time_ns(i)));
 	}
 	return unused;
 }
@@ -79,6 +80,7 @@ int main(void)
 	for (int i = 0; i < 4; i++)
 		pthread_join(threads[i], NULL);
 	count_end(exchange_closed(&exchange, &settings_default, EPOCH_NS));
-	printf("%llu calls begun, %llu ended\n", (unsigned long long)begun, (unsigned long long)ended);
+	printf("%llu calls begun, %llu ended\n", (unsigned long long)begun,
+			(unsigned long long)ended);
 	return begun != ended;
 }
