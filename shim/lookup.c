@@ -8,6 +8,7 @@
 
 #include "core/breaker.h"
 #include "core/clock.h"
+#include "shim/call.h"
 #include "shim/classify.h"
 #include "shim/endpoint.h"
 #include "shim/inside.h"
@@ -78,12 +79,9 @@ static bool acquire(const struct rule *rule, struct cell *cell)
 {
 	struct breaker breaker = runtime_breaker(rule, cell);
 	uint64_t now_ns = clock_now_ns();
-	uint64_t random = rule->settings.probes_ratio ? runtime_random() : 0;
 	struct permit permit;
-	struct decision decision = breaker_acquire(&breaker, now_ns, random, &permit);
 
-	runtime_announce(&breaker, decision.transition);
-	if (!decision.is_admitted) {
+	if (!call_acquire(rule, cell, now_ns, &permit)) {
 		timer_watch_open(rule, &breaker, now_ns);
 		return runtime.observe;
 	}

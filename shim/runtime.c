@@ -104,8 +104,7 @@ static struct cell *hint_read(struct hint *hint, uint64_t hash, uint64_t *ret_ke
 	uint64_t index = atomic_load_explicit(&hint->index, memory_order_relaxed);
 	struct cell *cell;
 
-	if ((atomic_load_explicit(&hint->check, memory_order_relaxed) ^ key_hash ^ mix(index)) !=
-			hash)
+	if ((atomic_load_explicit(&hint->check, memory_order_relaxed) ^ key_hash ^ mix(index)) != hash)
 		return NULL;
 	cell = segment_cell_at(runtime.segment, (uint32_t)index);
 	if (!cell || !segment_cell_is(runtime.segment, cell, key_hash))

@@ -34,8 +34,9 @@ bool runtime_is_judging(void);
 /* In a forked child: its own pid. */
 void runtime_forked(void);
 
-/* A number for this call: from the seed and a counter. */
-uint64_t runtime_random(void);
+/* A number for this call: from the seed, a counter, and all that the cell has counted, so that
+ * programs which live for one call each do not all draw the same. */
+uint64_t runtime_random(const struct cell *cell);
 
 /* The breaker of a rule's cell, ready for breaker_*(). */
 static inline struct breaker runtime_breaker(const struct rule *rule, struct cell *cell)

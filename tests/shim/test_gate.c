@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "core/clock.h"
 #include "shim/call.h"
@@ -436,6 +438,40 @@ Test(gate, a_call_that_begins_before_the_last_is_reported_is_reported_too)
 	call_settle(connection, step, clock_now_ns());
 	receive_on(FD, 1);
 	cr_expect_eq(total(CELL_TOTAL_success), 2);
+}
+
+/* In a program of its own that ends with its first call: was it let through? */
+static bool one_call_passes(void)
+{
+	struct gate gate;
+	int status;
+	pid_t child = fork();
+
+	if (child == 0) {
+		if (!ask(&gate, FD, "127.0.0.1", 9))
+			_exit(0);
+		errno = ECONNREFUSED;
+		gate_connected(&gate, -1);
+		_exit(1);
+	}
+	cr_assert_eq(waitpid(child, &status, 0), child);
+	return WEXITSTATUS(status);
+}
+
+Test(gate_rules, short_lived_programs_do_not_all_draw_the_same)
+{
+	struct breaker breaker;
+	int passed = 0;
+
+	start_with("break PAY = 127.0.0.1:9 volume=1 probes=20%\n");
+	breaker = runtime_breaker(&runtime.config.rules[0], the_cell());
+	breaker_half(&breaker, clock_now_ns());
+	gate_born(FD, AF_INET, SOCK_STREAM);
+	runtime.seed = 1;
+	for (int program = 0; program < 100; program++)
+		passed += one_call_passes();
+	cr_expect_geq(passed, 10);
+	cr_expect_leq(passed, 30);
 }
 
 Test(gate, exit_settles_open_calls_once)
