@@ -10,9 +10,9 @@
 /* How long a probe may hold its slot on a connection that is established and silent. */
 #define SILENT_LEASE_MS ((uint32_t)(EXCHANGE_IDLE_NS / 1000000))
 
-/* Relaxed loads and stores: of all who would end a call the exchange lets one, and only that one asks
- * for the permit. The exchange's flags order what was written before. The permit stays when the call
- * has ended: by then the next one may have put its own here. */
+/* Relaxed loads and stores: of all who would end a call the exchange lets one, and only that one
+ * asks for the permit. The exchange's flags order what was written before. The permit stays when
+ * the call has ended: by then the next one may have put its own here. */
 static struct permit permit_of(const struct connection *connection)
 {
 	uint64_t word = atomic_load_explicit(&connection->permit, memory_order_relaxed);
@@ -40,7 +40,7 @@ void call_forget(struct connection *connection)
 	permit_set(connection, (struct permit){ 0 });
 }
 
-/* A probe on a connection that went silent gives its slot up early; one that spoke holds it again. */
+/* A probe on a silent connection gives its slot up early; one that spoke holds it again. */
 static void renew(struct connection *connection, const struct breaker *breaker, bool is_silent,
 		uint64_t now_ns)
 {
@@ -99,7 +99,8 @@ void call_end(struct connection *connection)
 	if (!connection)
 		return;
 	now_ns = clock_now_ns();
-	call_settle(connection, exchange_closed(&connection->exchange, call_settings(connection), now_ns),
+	call_settle(connection,
+			exchange_closed(&connection->exchange, call_settings(connection), now_ns),
 			now_ns);
 	fd_table_free(connection);
 }

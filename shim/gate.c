@@ -88,8 +88,8 @@ static void hold(struct gate *gate, struct connection *connection)
 	gate->generation = generation_of(connection);
 }
 
-/* False: while this thread was in the real call, another closed the descriptor, and the connection may
- * stand for another one by now. */
+/* False: while this thread was in the real call, another closed the descriptor, and the connection
+ * may stand for another one by now. */
 static bool is_held(const struct gate *gate)
 {
 	return gate->connection && gate->generation == generation_of(gate->connection);
@@ -199,8 +199,8 @@ static void cut(struct connection *connection, int fd)
 		real()->shutdown(fd, SHUT_RD);
 }
 
-/* Another thread may just have begun the very same call. Then one of the two permits is reported with
- * it, and this one goes back: given in one moment, they are worth the same. */
+/* Another thread may just have begun the very same call. Then one of the two permits is reported
+ * with it, and this one goes back: given in one moment, they are worth the same. */
 static void begin_call(struct connection *connection, struct permit permit, uint64_t now_ns)
 {
 	struct breaker breaker = runtime_breaker(connection->rule, connection->cell);
@@ -309,10 +309,13 @@ __attribute__((noinline)) static ssize_t mind_receive(struct gate *gate, ssize_t
 	struct exchange *exchange = &connection->exchange;
 	int error = errno;
 	/* Latency deserves the precise clock; where no call is open, nobody asks for the time. */
-	uint64_t now_ns = exchange_has(exchange, EXCHANGE_OPEN) ? clock_now_ns() : clock_coarse_ns();
+	uint64_t now_ns =
+			exchange_has(exchange, EXCHANGE_OPEN) ? clock_now_ns() : clock_coarse_ns();
 
-	call_settle(connection, exchange_received(exchange, call_settings(connection), gate->bytes, result,
-			error, gate->is_peek, gate->began_ns, now_ns), now_ns);
+	call_settle(connection,
+			exchange_received(exchange, call_settings(connection), gate->bytes, result,
+					error, gate->is_peek, gate->began_ns, now_ns),
+			now_ns);
 	/* Another thread's send was refused, and shut the receiving side under this recv. */
 	if (result == 0 && exchange_has(exchange, EXCHANGE_CUT)) {
 		errno = ECONNRESET;
@@ -346,8 +349,10 @@ void gate_waited(struct connection *connection, uint64_t began_ns)
 	if (!began_ns || !exchange_times_receive(&connection->exchange))
 		return;
 	now_ns = clock_coarse_ns();
-	call_settle(connection, exchange_waited(&connection->exchange, call_settings(connection), began_ns,
-			now_ns), now_ns);
+	call_settle(connection,
+			exchange_waited(&connection->exchange, call_settings(connection), began_ns,
+					now_ns),
+			now_ns);
 }
 
 void gate_so_error(int fd, int *error)
@@ -362,8 +367,10 @@ void gate_so_error(int fd, int *error)
 		return;
 	}
 	now_ns = clock_now_ns();
-	call_settle(connection, exchange_so_error(&connection->exchange, call_settings(connection), *error,
-			now_ns), now_ns);
+	call_settle(connection,
+			exchange_so_error(&connection->exchange, call_settings(connection), *error,
+					now_ns),
+			now_ns);
 }
 
 void gate_receive_timeout(int fd, uint64_t timeout_ns)
@@ -390,8 +397,10 @@ void gate_shut(int fd, int how)
 			!exchange_has(&connection->exchange, EXCHANGE_ESTABLISHED))
 		return;
 	now_ns = clock_now_ns();
-	call_settle(connection, exchange_shutdown(&connection->exchange, call_settings(connection), how,
-			now_ns), now_ns);
+	call_settle(connection,
+			exchange_shutdown(&connection->exchange, call_settings(connection), how,
+					now_ns),
+			now_ns);
 }
 
 void gate_left_to_stdio(int fd)
@@ -402,7 +411,9 @@ void gate_left_to_stdio(int fd)
 	if (!connection || process_is_vfork_child())
 		return;
 	now_ns = clock_now_ns();
-	call_settle(connection, exchange_left_to_stdio(&connection->exchange, call_settings(connection),
-			now_ns), now_ns);
+	call_settle(connection,
+			exchange_left_to_stdio(
+					&connection->exchange, call_settings(connection), now_ns),
+			now_ns);
 	call_end(fd_table_set(fd, FD_UNKNOWN));
 }
