@@ -175,7 +175,8 @@ GUARDED int sendmmsg_guarded(struct connection *connection, int fd, struct mmsgh
 	struct gate gate;
 	int result;
 
-	if (flags & MSG_OOB || !count || !is_message(&messages[0].msg_hdr))
+	if (flags & MSG_OOB || !count || !pointer_may_be_read(messages) ||
+			!is_message(&messages[0].msg_hdr))
 		return real()->sendmmsg(fd, messages, count, flags);
 	if (!gate_send(&gate, connection, fd, message_bytes(&messages[0].msg_hdr)))
 		return -1;
