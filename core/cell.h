@@ -51,7 +51,7 @@ struct cell_key {
 	char name[CELL_NAME_SIZE]; /* of the rule; zero-padded */
 	char host[HOST_SIZE];      /* as the rule matched it, or "" with per=rule; zero-padded */
 	struct address address;    /* family 0 for lookups, per=host and per=rule */
-	uint16_t port;             /* 0 for lookups and per=rule */
+	uint16_t port;             /* 0 where the family is */
 	uint8_t kind;              /* enum cell_kind */
 	uint8_t reserved;
 	uint64_t window_span_ns;

@@ -71,11 +71,10 @@ static void place_of(const struct rule *rule, enum cell_kind kind, const struct 
 		text_copy(ret->host, sizeof(ret->host), endpoint->host);
 	else
 		address_format(endpoint->address, ret->host);
-	if (kind == CELL_LOOKUP)
+	if (kind == CELL_LOOKUP || rule->settings.per == PER_HOST)
 		return;
 	ret->port = endpoint->port;
-	if (rule->settings.per == PER_ADDRESS)
-		ret->address = *endpoint->address;
+	ret->address = *endpoint->address;
 }
 
 /* Of the same things as place_of(), without making text of them. */
@@ -89,11 +88,10 @@ static uint64_t endpoint_hash(const struct rule *rule, enum cell_kind kind,
 		return mix(hash);
 	if (endpoint->host)
 		hash ^= text_hash(0, endpoint->host, strlen(endpoint->host));
-	if (kind == CELL_LOOKUP)
+	if (kind == CELL_LOOKUP || (endpoint->host && rule->settings.per == PER_HOST))
 		return mix(hash);
-	hash ^= endpoint->port;
-	if (endpoint->host && rule->settings.per == PER_HOST)
-		return mix(hash);
+	if (rule->settings.per == PER_ADDRESS)
+		hash ^= endpoint->port;
 	memcpy(halves, endpoint->address->bytes, sizeof(halves));
 	return mix(mix(hash ^ halves[0]) ^ halves[1] ^ (uint64_t)endpoint->address->family << 32);
 }
@@ -104,7 +102,8 @@ static struct cell *hint_read(struct hint *hint, uint64_t hash, uint64_t *ret_ke
 	uint64_t index = atomic_load_explicit(&hint->index, memory_order_relaxed);
 	struct cell *cell;
 
-	if ((atomic_load_explicit(&hint->check, memory_order_relaxed) ^ key_hash ^ mix(index)) != hash)
+	if ((atomic_load_explicit(&hint->check, memory_order_relaxed) ^ key_hash ^ mix(index)) !=
+			hash)
 		return NULL;
 	cell = segment_cell_at(runtime.segment, (uint32_t)index);
 	if (!cell || !segment_cell_is(runtime.segment, cell, key_hash))

@@ -440,6 +440,54 @@ Test(gate, a_call_that_begins_before_the_last_is_reported_is_reported_too)
 	cr_expect_eq(total(CELL_TOTAL_success), 2);
 }
 
+static struct cell *cell_of(const char *host, const char *text, uint16_t port)
+{
+	struct address address;
+	struct endpoint endpoint = { .host = host, .address = &address, .port = port };
+
+	cr_assert(address_parse(text, &address));
+	return runtime_cell(&runtime.config.rules[0], CELL_CONNECTION, &endpoint, clock_now_ns(),
+			NULL);
+}
+
+Test(gate_rules, per_address_is_a_circuit_for_each_host_address_and_port)
+{
+	struct cell *cell;
+
+	start_with("break PAY = any\n");
+	cell = cell_of("pay.internal", "10.0.0.1", 9);
+	cr_expect_eq(cell->key.port, 9);
+	cr_expect_eq(cell_of("pay.internal", "10.0.0.1", 9), cell);
+	cr_expect_neq(cell_of("pay.internal", "10.0.0.1", 10), cell);
+	cr_expect_neq(cell_of("pay.internal", "10.0.0.2", 9), cell);
+	cr_expect_neq(cell_of("shop.internal", "10.0.0.1", 9), cell);
+	cr_expect_neq(cell_of(NULL, "10.0.0.1", 9), cell);
+}
+
+Test(gate_rules, per_host_is_a_circuit_for_all_addresses_and_ports_of_a_host)
+{
+	struct cell *named, *numeric;
+
+	start_with("break PAY = any per=host\n");
+	named = cell_of("pay.internal", "10.0.0.1", 9);
+	numeric = cell_of(NULL, "10.0.0.1", 9);
+	cr_expect_eq(named->key.port, 0);
+	cr_expect_eq(cell_of("pay.internal", "10.0.0.2", 10), named);
+	cr_expect_neq(cell_of("shop.internal", "10.0.0.1", 9), named);
+	cr_expect_neq(numeric, named);
+	cr_expect_eq(cell_of(NULL, "10.0.0.1", 10), numeric);
+	cr_expect_neq(cell_of(NULL, "10.0.0.2", 9), numeric);
+}
+
+Test(gate_rules, per_rule_is_one_circuit)
+{
+	struct cell *cell;
+
+	start_with("break PAY = any per=rule\n");
+	cell = cell_of("pay.internal", "10.0.0.1", 9);
+	cr_expect_eq(cell_of(NULL, "10.0.0.2", 10), cell);
+}
+
 /* In a program of its own that ends with its first call: was it let through? */
 static bool one_call_passes(void)
 {
