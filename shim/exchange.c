@@ -338,7 +338,9 @@ struct exchange_step exchange_shutdown(struct exchange *exchange, const struct s
 		exchange_set(exchange, EXCHANGE_SHUT_WRITE);
 	if (how == SHUT_WR)
 		return nothing;
-	exchange_set(exchange, EXCHANGE_UNMETERED);
+	/* One that is still connecting is broken off, and may be tried again. */
+	if (exchange_has(exchange, EXCHANGE_ESTABLISHED))
+		exchange_set(exchange, EXCHANGE_UNMETERED);
 	return exchange_end_by_close(exchange, settings, now_ns);
 }
 

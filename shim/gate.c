@@ -394,7 +394,7 @@ void gate_shut(int fd, int how)
 	uint64_t now_ns;
 
 	if (!connection || process_is_vfork_child() ||
-			!exchange_has(&connection->exchange, EXCHANGE_ESTABLISHED))
+			!exchange_has(&connection->exchange, EXCHANGE_PENDING | EXCHANGE_ESTABLISHED))
 		return;
 	now_ns = clock_now_ns();
 	call_settle(connection,

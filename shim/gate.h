@@ -68,8 +68,8 @@ void gate_so_error(int fd, int *error);
 /* setsockopt(SO_RCVTIMEO) succeeded. */
 void gate_receive_timeout(int fd, uint64_t timeout_ns);
 
-/* Before shutdown(): a reader that it wakes must find the call ended. Does nothing on a connection
- * that is not established, where shutdown() fails. */
+/* Before shutdown(): a reader or a connect that it wakes must find the call ended. Does nothing on a
+ * connection that was never attempted, where shutdown() fails. */
 void gate_shut(int fd, int how);
 
 /* fdopen() took fd. */

@@ -340,6 +340,21 @@ Test(gate, a_second_connect_belongs_to_the_pending_attempt)
 	cr_expect_eq(total(CELL_TOTAL_short_circuited), 0);
 }
 
+Test(gate, a_shutdown_while_connecting_is_the_programs_own_giving_up)
+{
+	struct gate connecting, again;
+
+	gate_born(FD, AF_INET, SOCK_STREAM);
+	cr_expect(ask(&connecting, FD, "127.0.0.1", 9));
+	gate_shut(FD, SHUT_RDWR);
+	errno = ECONNRESET;
+	cr_expect_eq(gate_connected(&connecting, -1), -1);
+	cr_expect_eq(total(CELL_TOTAL_failure), 0);
+	cr_expect_eq(total(CELL_TOTAL_cancelled), 1);
+	trip();
+	cr_expect_not(ask(&again, FD, "127.0.0.1", 9));
+}
+
 Test(gate, success_leaves_errno_alone)
 {
 	struct gate gate;
