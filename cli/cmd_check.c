@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/command.h"
 #include "cli/describe.h"
@@ -59,17 +60,36 @@ static void print_rules(void)
 	}
 }
 
-static int report(void)
+static int report_problems(void)
 {
-	print_rules();
 	for (size_t i = 0; i < config.problem_count && i < CONFIG_MAX_PROBLEMS; i++)
 		fprintf(stderr, "%s\n", config.problems[i].text);
 	if (config.problem_count > CONFIG_MAX_PROBLEMS)
 		terminal_complain("check: %zu more problems were not kept; mend these first",
 				config.problem_count - CONFIG_MAX_PROBLEMS);
+	return config.problem_count > 0 ? EXIT_PROBLEMS : 0;
+}
+
+static int report(void)
+{
+	print_rules();
 	if (config.rule_count == 0 && config.problem_count == 0)
 		puts("no rule: set SHUNT_BREAK_NAME='HOST:PORT', or SHUNT_CONF to a file of rules");
-	return config.problem_count > 0 ? EXIT_PROBLEMS : 0;
+	return report_problems();
+}
+
+static int check_environment(void)
+{
+	int status;
+
+	config_load(&config, environ, NULL);
+	if (!config.is_off)
+		return report();
+	/* What is wrong with the switch itself comes first; then the rules, as if it were not set. */
+	terminal_complain("check: SHUNT_OFF is set, so none of this is in effect; unset it");
+	status = report_problems();
+	config_load(&config, state_environment(), NULL);
+	return report() == 0 ? status : EXIT_PROBLEMS;
 }
 
 int cmd_check(int argc, char *argv[])
@@ -83,13 +103,8 @@ int cmd_check(int argc, char *argv[])
 	if (command_options_next(&options, &value) == COMMAND_OPTIONS_BAD ||
 			!command_operands_fit(&options, 0, 1, "one file at most"))
 		return EXIT_OWN_FAILURE;
-	if (options.next == argc) {
-		config_load(&config, state_environment(), NULL);
-		if (getenv("SHUNT_OFF"))
-			terminal_complain("check: SHUNT_OFF is set, so none of this may be in "
-					"effect; unset it");
-		return report();
-	}
+	if (options.next == argc)
+		return check_environment();
 	if (!read_file(argv[options.next], &text, &length))
 		return EXIT_OWN_FAILURE;
 	config_load_text(&config, argv[options.next], text, length);

@@ -8,9 +8,9 @@
 #include "cli/command.h"
 #include "cli/describe.h"
 #include "cli/library.h"
+#include "cli/state.h"
 #include "cli/terminal.h"
 #include "core/config.h"
-#include "core/segment.h"
 #include "core/target.h"
 #include "core/text.h"
 
@@ -220,14 +220,12 @@ static bool run_may_start(const struct run *run)
 
 static void tell_segment(void)
 {
-	char path[SEGMENT_PATH_SIZE];
+	const struct state *state = state_open();
 
-	if (config.state_private)
-		terminal_complain("run: circuits are private to each process");
-	else if (config.state_path[0] != '\0')
-		terminal_complain("run: circuits are shared in %s", config.state_path);
-	else if (segment_default_path(path, sizeof(path)))
-		terminal_complain("run: circuits are shared in %s", path);
+	if (state->segment || state->is_missing)
+		terminal_complain("run: circuits are shared in %s", state->path);
+	else
+		terminal_complain("run: %s", state->reason);
 }
 
 static void run_tell(const char *library)

@@ -62,7 +62,34 @@ static void attach(struct state *state)
 		return;
 	snprintf(state->reason, sizeof(state->reason),
 			"%s is not used: %s; every process has circuits of its own until it is "
-			"removed, or SHUNT_STATE names another", state->path, why);
+			"out of the way, or SHUNT_STATE names another", state->path, why);
+}
+
+static bool has_directory(const char *path)
+{
+	char directory[SEGMENT_PATH_SIZE];
+	char *slash;
+
+	text_copy(directory, sizeof(directory), path);
+	slash = strrchr(directory, '/');
+	if (!slash || slash == directory)
+		return true;
+	*slash = '\0';
+	return access(directory, F_OK) == 0;
+}
+
+static void describe_missing(struct state *state)
+{
+	state->is_missing = has_directory(state->path);
+	if (state->is_missing)
+		snprintf(state->reason, sizeof(state->reason),
+				"no segment yet at %s: no process has run under shunt; start one "
+				"with 'shunt run'", state->path);
+	else
+		snprintf(state->reason, sizeof(state->reason),
+				"%s cannot be made: its directory is not there; every process has "
+				"circuits of its own until it is, or SHUNT_STATE names another",
+				state->path);
 }
 
 static void read_segment(struct state *state)
@@ -77,10 +104,7 @@ static void read_segment(struct state *state)
 	if (lstat(state->path, &file) == 0) {
 		attach(state);
 	} else if (errno == ENOENT) {
-		state->is_missing = true;
-		snprintf(state->reason, sizeof(state->reason),
-				"no segment yet at %s: no process has run under shunt; start one "
-				"with 'shunt run'", state->path);
+		describe_missing(state);
 	} else {
 		snprintf(state->reason, sizeof(state->reason), "%s cannot be looked at: %s",
 				state->path, strerror(errno));

@@ -242,6 +242,11 @@ class Status(_Command):
 		self.assertIn(note, self.good('status'))
 		self.assertFalse(os.path.exists(self.state))
 
+	def test_a_segment_that_cannot_be_made_is_said(self):
+		self.env['SHUNT_STATE'] = os.path.join(self.scratch, 'none', 'segment')
+		[note] = self.status()['notes']
+		self.assertIn('its directory is not there', note)
+
 	def test_private_state_is_said(self):
 		self.env['SHUNT_STATE'] = 'private'
 		status = self.status()
@@ -482,7 +487,19 @@ class Check(_Command):
 		self.env['SHUNT_BREAK_PAY'] = 'pay.internal sleep=5'
 		done = self.shunt('check')
 		self.assertEqual(done.returncode, 1)
-		self.assertIn('SHUNT_OFF', done.stderr)
+		self.assertIn('SHUNT_OFF is set', done.stderr)
+
+	def test_a_switch_that_is_not_thrown_is_no_matter(self):
+		self.env['SHUNT_BREAK_PAY'] = 'pay.internal'
+		for value in ('', '0'):
+			self.env['SHUNT_OFF'] = value
+			done = self.shunt('check')
+			self.assertEqual((done.returncode, done.stderr), (0, ''))
+		self.env['SHUNT_OFF'] = 'yes'
+		done = self.shunt('check')
+		self.assertEqual(done.returncode, 1)
+		self.assertIn("SHUNT_OFF: expected 0 or 1, got 'yes'", done.stderr)
+		self.assertIn('pay.internal', done.stdout)
 
 
 class Run(_Command):
@@ -560,6 +577,15 @@ class Run(_Command):
 		self.assertIn(f'preloading {os.path.realpath(LIBRARY)}\n', done.stderr)
 		self.assertIn(f'shared in {self.state}\n', done.stderr)
 		self.assertIn('rule RUN1: a.internal volume=3\n', done.stderr)
+
+	def test_verbose_says_what_cannot_be_shared(self):
+		for path, word in ((self.scratch, 'is not used: '), (self.scratch + '/none/x', 'its directory'),
+				('private', 'circuits of its own')):
+			self.env['SHUNT_STATE'] = path
+			done = self.shunt('run', '--verbose', '--break', 'a.internal', 'true')
+			self.assertEqual(done.returncode, 0)
+			self.assertIn(word, done.stderr)
+			self.assertNotIn('are shared', done.stderr)
 
 	def _copy(self, name):
 		"""The command alone in build/cli of a directory of that name."""
