@@ -107,20 +107,6 @@ const char *text_duration(const char *text, uint64_t *ret_ns)
 	return read_with_unit(text, units, "a duration such as 250ms, 5s or 1m", ret_ns);
 }
 
-const char *text_size(const char *text, uint64_t *ret_bytes)
-{
-	static const struct unit units[] = {
-		{ "B", 1 },
-		{ "KB", 1000 },
-		{ "KiB", 1024 },
-		{ "MB", 1000000 },
-		{ "MiB", 1048576 },
-		{ NULL, 0 },
-	};
-
-	return read_with_unit(text, units, "a size such as 500B, 64KB or 1MiB", ret_bytes);
-}
-
 static bool read_percent(const char *text, uint64_t *ret_ratio)
 {
 	struct number number;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Read a ratio, duration, size, count, port; or say what was expected. Every reader returns NULL
+ * Read a ratio, duration, count, port; or say what was expected. Every reader returns NULL
  * and sets *ret, or returns what it expected to read (static text for "expected %s, got '...'") and
  * leaves *ret alone. The whole text must fit the form. Pure, no locale, no errno, no allocation.
  */
@@ -21,9 +21,6 @@ const char *text_duration(const char *text, uint64_t *ret_ns);
 /* "50%", "0.5%", "1/20": parts per million, 0..1000000. Rounded down, so that one in three reaches
  * "1/3"; but never to 0. */
 const char *text_ratio(const char *text, uint32_t *ret_ratio);
-
-/* "64KB", "1MiB", "10B": a number and one of B KB KiB MB MiB. Bytes; fractions of one are cut. */
-const char *text_size(const char *text, uint64_t *ret_bytes);
 
 /* A whole number from 0. */
 const char *text_count(const char *text, uint64_t *ret);

@@ -376,17 +376,6 @@ struct exchange_step exchange_left_to_stdio(struct exchange *exchange,
 	return exchange_end(exchange, flags & EXCHANGE_REUSED ? OUTCOME_UNUSED : OUTCOME_SUCCESS);
 }
 
-struct exchange_step exchange_idle(struct exchange *exchange, const struct settings *settings,
-		uint64_t now_ns)
-{
-	(void)settings;
-	if (!is_silent(exchange) || silence_awaits_greeting(&exchange->silence) ||
-			silence_since_established_ns(&exchange->silence, now_ns) < EXCHANGE_IDLE_NS)
-		return nothing;
-	exchange_set(exchange, EXCHANGE_IDLED);
-	return exchange_end(exchange, OUTCOME_UNUSED);
-}
-
 void exchange_set_receive_timeout(struct exchange *exchange, uint64_t timeout_ns)
 {
 	uint64_t timeout_ms = timeout_ns / NS_PER_MS + (timeout_ns % NS_PER_MS != 0);

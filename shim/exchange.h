@@ -57,7 +57,7 @@ struct exchange_step exchange_received(struct exchange *exchange, const struct s
 		uint64_t now_ns);
 
 /* A recv, or a poll or select as below, begins. Need not be told, and what it began need not
- * return: where it is told, a wait counts from its beginning, and holds exchange_idle() off. */
+ * return: where it is told, a wait counts from its beginning. */
 void exchange_wait_begins(struct exchange *exchange, uint64_t now_ns);
 
 /* poll or select with a non-zero timeout that named the descriptor for reading returned. */
@@ -79,11 +79,6 @@ struct exchange_step exchange_cancelled(struct exchange *exchange);
 /* fdopen(): stdio is invisible. The call is settled by its connect; not metered any more. */
 struct exchange_step exchange_left_to_stdio(struct exchange *exchange,
 		const struct settings *settings, uint64_t now_ns);
-
-/* A second after establishment with nothing sent and nobody waiting: UNUSED. May be called at any
- * time. */
-struct exchange_step exchange_idle(struct exchange *exchange, const struct settings *settings,
-		uint64_t now_ns);
 
 void exchange_set_receive_timeout(struct exchange *exchange, uint64_t timeout_ns);
 

@@ -387,33 +387,3 @@ void gate_receive_timeout(int fd, uint64_t timeout_ns)
 	if (connection)
 		exchange_set_receive_timeout(&connection->exchange, timeout_ns);
 }
-
-void gate_shut(int fd, int how)
-{
-	struct connection *connection = fd_table_find(fd);
-	uint64_t now_ns;
-
-	if (!connection || process_is_vfork_child() ||
-			!exchange_has(&connection->exchange, EXCHANGE_PENDING | EXCHANGE_ESTABLISHED))
-		return;
-	now_ns = clock_now_ns();
-	call_settle(connection,
-			exchange_shutdown(&connection->exchange, call_settings(connection), how,
-					now_ns),
-			now_ns);
-}
-
-void gate_left_to_stdio(int fd)
-{
-	struct connection *connection = fd_table_find(fd);
-	uint64_t now_ns;
-
-	if (!connection || process_is_vfork_child())
-		return;
-	now_ns = clock_now_ns();
-	call_settle(connection,
-			exchange_left_to_stdio(
-					&connection->exchange, call_settings(connection), now_ns),
-			now_ns);
-	call_end(fd_table_set(fd, FD_UNKNOWN));
-}

@@ -68,11 +68,4 @@ void gate_so_error(int fd, int *error);
 /* setsockopt(SO_RCVTIMEO) succeeded. */
 void gate_receive_timeout(int fd, uint64_t timeout_ns);
 
-/* Before shutdown(): a reader or a connect that it wakes must find the call ended. Does nothing on a
- * connection that was never attempted, where shutdown() fails. */
-void gate_shut(int fd, int how);
-
-/* fdopen() took fd. */
-void gate_left_to_stdio(int fd);
-
 #endif

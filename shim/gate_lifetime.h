@@ -23,6 +23,13 @@ void gate_close_range(unsigned int first, unsigned int last);
  * gate_close(copy) before the real call unless fd == copy. */
 void gate_copied(int fd, int copy);
 
+/* Before shutdown(): a reader or a connect that it wakes must find the call ended. Does nothing on
+ * a connection that was never attempted, where shutdown() fails. */
+void gate_shut(int fd, int how);
+
+/* fdopen() took fd. */
+void gate_left_to_stdio(int fd);
+
 /* The program ends itself (exit family, our destructor): settles all open calls, once. */
 void gate_exit(void);
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "shim/gate.h"
+#include "shim/gate_lifetime.h"
 #include "shim/real.h"
 
 #define SECOND_NS 1000000000ull

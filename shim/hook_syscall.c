@@ -4,6 +4,7 @@
  * told like those of their own hooks; all go on as they came, and are no cancellation points.
  */
 #include <fcntl.h>
+#include <sched.h>
 #include <stdarg.h>
 #include <sys/syscall.h>
 
@@ -13,8 +14,12 @@
 #include "shim/hook_process.h"
 #include "shim/real.h"
 
+/* Not on newer machines. */
 #ifndef SYS_dup2
-#define SYS_dup2 (-1) /* not on newer machines */
+#define SYS_dup2 (-1)
+#endif
+#ifndef SYS_fork
+#define SYS_fork (-2)
 #endif
 
 struct call {
@@ -36,6 +41,8 @@ static bool is_told(long number)
 	case SYS_dup2:
 	case SYS_dup3:
 	case SYS_fcntl:
+	case SYS_fork:
+	case SYS_clone:
 	case SYS_exit_group:
 	case SYS_unshare:
 	case SYS_setns:
@@ -51,6 +58,22 @@ static bool sets_filter(const struct call *call)
 {
 	return call->number == SYS_seccomp ||
 			(call->number == SYS_prctl && call->arguments[0] == PR_SET_SECCOMP);
+}
+
+/* Does it make a process with memory of its own? */
+static bool forks(const struct call *call)
+{
+	return call->number == SYS_fork ||
+			(call->number == SYS_clone && !(call->arguments[0] & CLONE_VM));
+}
+
+/* No pthread_atfork handler ran. */
+static void forked(int pid)
+{
+	if (pid == 0)
+		gate_fork_child();
+	else
+		gate_fork_parent();
 }
 
 /* False: refused, errno is set. */
@@ -112,6 +135,8 @@ static void call_succeeded(const struct call *call, int result)
 	default:
 		if (sets_filter(call))
 			process_is_filtered();
+		else if (forks(call))
+			forked(result);
 	}
 }
 

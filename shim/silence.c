@@ -82,8 +82,3 @@ uint64_t silence_greeting_ns(const struct silence *silence, uint64_t now_ns)
 
 	return load(&silence->greeting_ns) + present_ns;
 }
-
-bool silence_awaits_greeting(const struct silence *silence)
-{
-	return load(&silence->waiting_ns) || load(&silence->greeting_ns) > TICK_NS;
-}

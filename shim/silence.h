@@ -70,7 +70,4 @@ void silence_wait_ends(struct silence *silence, uint64_t began_ns, uint64_t now_
 /* All waits, one that has not returned (yet) included. */
 uint64_t silence_greeting_ns(const struct silence *silence, uint64_t now_ns);
 
-/* Does one last, or did any take time? */
-bool silence_awaits_greeting(const struct silence *silence);
-
 #endif

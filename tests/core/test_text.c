@@ -54,8 +54,6 @@ Test(text, numbers_that_do_not_fit_are_refused_not_wrapped)
 	cr_expect_str_eq(text_duration("99999999999999999999999999s", &value), too_large);
 	cr_expect_str_eq(text_duration("18446744074s", &value), too_large);
 	cr_expect_str_eq(text_duration("18446744073709551616ns", &value), too_large);
-	cr_expect_str_eq(text_size("18446744073709551616B", &value), too_large);
-	cr_expect_str_eq(text_size("17592186044416MiB", &value), too_large);
 	cr_expect_str_eq(text_count("18446744073709551616", &value), too_large);
 	cr_expect_str_eq(text_thousandths("18446744073709551", &value) ?: "", "");
 	cr_expect_str_eq(text_thousandths("18446744073709552", &value), too_large);
@@ -130,25 +128,6 @@ Test(text, a_ratio_of_another_form_is_refused_and_says_the_form)
 	cr_expect_str_eq(text_ratio("3/2", &ratio), "a ratio from 0% to 100%");
 	cr_expect_str_eq(text_ratio("1/0", &ratio), "a ratio from 0% to 100%");
 	cr_expect_eq(ratio, 77);
-}
-
-Test(text, a_size_tells_thousands_from_1024)
-{
-	uint64_t bytes;
-
-	cr_expect_null(text_size("64KB", &bytes));
-	cr_expect_eq(bytes, 64000);
-	cr_expect_null(text_size("64KiB", &bytes));
-	cr_expect_eq(bytes, 65536);
-	cr_expect_null(text_size("1.5MB", &bytes));
-	cr_expect_eq(bytes, 1500000);
-	cr_expect_null(text_size("1MiB", &bytes));
-	cr_expect_eq(bytes, 1048576);
-	cr_expect_null(text_size("10B", &bytes));
-	cr_expect_eq(bytes, 10);
-	cr_expect_str_eq(text_size("10", &bytes), "a size such as 500B, 64KB or 1MiB");
-	cr_expect_str_eq(text_size("10kb", &bytes), "a size such as 500B, 64KB or 1MiB");
-	cr_expect_eq(bytes, 10);
 }
 
 Test(text, a_count_is_digits_and_nothing_else)

@@ -159,7 +159,7 @@ static void other_event(const uint8_t *event)
 			check_step(exchange_left_to_stdio(&exchange, &settings, now_ns));
 		break;
 	case 9:
-		check_step(exchange_idle(&exchange, &settings, now_ns));
+		exchange_wait_begins(&exchange, now_ns);
 		break;
 	case 10:
 		exchange_set_receive_timeout(&exchange, event[2] * 10000000ull);

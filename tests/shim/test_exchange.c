@@ -251,17 +251,6 @@ Test(exchange, idle_for_less_than_a_second_goes_on_with_the_first_call)
 	cr_expect_eq(sees_eof(999), OUTCOME_FAILURE);
 }
 
-Test(exchange, a_timer_may_settle_an_idle_connection_first)
-{
-	connects(0, 0);
-	cr_expect_eq(exchange_idle(&exchange, &settings, AT(999)).ended, OUTCOME_NONE);
-	cr_expect_eq(exchange_idle(&exchange, &settings, AT(1000)).ended, OUTCOME_UNUSED);
-	cr_expect_eq(exchange_idle(&exchange, &settings, AT(1001)).ended, OUTCOME_NONE);
-	cr_expect_eq(sees_eof(1002), OUTCOME_NONE);
-	asks(1003, "GET /");
-	cr_expect_eq(receives(1004, "200"), OUTCOME_SUCCESS);
-}
-
 Test(exchange, a_first_send_that_was_put_off_starts_a_call_again)
 {
 	connects(0, 0);
@@ -281,11 +270,10 @@ Test(exchange, only_a_connection_that_had_an_answer_starts_further_calls)
 	cr_expect(exchange_is_sending(&exchange));
 }
 
-Test(exchange, a_wait_in_progress_holds_a_silent_connection_open)
+Test(exchange, a_wait_in_progress_counts_from_its_beginning)
 {
 	connects(0, 0);
 	exchange_wait_begins(&exchange, AT(100));
-	cr_expect_eq(exchange_idle(&exchange, &settings, AT(1050)).ended, OUTCOME_NONE);
 	cr_expect_eq(closes(1100), OUTCOME_TIMEOUT, "it counts though it never returned");
 }
 

@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <linux/close_range.h>
 #include <netinet/in.h>
+#include <sched.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/syscall.h>
 
@@ -376,4 +378,25 @@ Test(hooks, a_poll_of_2_to_the_40_reads_nothing)
 	connected(FD);
 	answer = 0;
 	cr_assert_eq(hook_poll(&entry, endless, 10), 0);
+}
+
+Test(hooks, a_fork_by_syscall_cancels_the_call_in_both)
+{
+	asked(FD);
+	answer = 1234; /* as the parent */
+	cr_assert_eq(hook_syscall(SYS_clone, (long)SIGCHLD, 0L), 1234);
+	cr_assert_not(call_is_open(FD));
+
+	connected(COPY);
+	answer = 0; /* as the child */
+	cr_assert_eq(hook_syscall(SYS_clone, (long)SIGCHLD, 0L), 0);
+	cr_assert_not(call_is_open(COPY));
+}
+
+Test(hooks, a_thread_by_syscall_shares_its_calls)
+{
+	asked(FD);
+	answer = 0;
+	cr_assert_eq(hook_syscall(SYS_clone, (long)CLONE_VM, 0L), 0);
+	cr_assert(call_is_open(FD));
 }
