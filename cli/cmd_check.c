@@ -85,7 +85,7 @@ static int check_environment(void)
 	config_load(&config, environ, NULL);
 	if (!config.is_off)
 		return report();
-	/* What is wrong with the switch itself comes first; then the rules, as if it were not set. */
+	/* Problems of the switch itself, then of the rules, as if it were not set. */
 	terminal_complain("check: SHUNT_OFF is set, so none of this is in effect; unset it");
 	status = report_problems();
 	config_load(&config, state_environment(), NULL);
