@@ -62,12 +62,17 @@ static void print_rules(void)
 
 static int report_problems(void)
 {
+	char log_problem[STATE_NOTE_SIZE];
+	bool is_logging = state_log_is_writable(&config, log_problem);
+
+	if (!is_logging)
+		fprintf(stderr, "%s\n", log_problem);
 	for (size_t i = 0; i < config.problem_count && i < CONFIG_MAX_PROBLEMS; i++)
 		fprintf(stderr, "%s\n", config.problems[i].text);
 	if (config.problem_count > CONFIG_MAX_PROBLEMS)
 		terminal_complain("check: %zu more problems were not kept; mend these first",
 				config.problem_count - CONFIG_MAX_PROBLEMS);
-	return config.problem_count > 0 ? EXIT_PROBLEMS : 0;
+	return config.problem_count > 0 || !is_logging ? EXIT_PROBLEMS : 0;
 }
 
 static int report(void)

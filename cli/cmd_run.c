@@ -206,8 +206,14 @@ static bool config_guards_something(void)
 
 static bool run_may_start(const struct run *run)
 {
+	char log_problem[STATE_NOTE_SIZE];
+
 	if (config.problem_count > 0) {
 		complain_problems(run);
+		return false;
+	}
+	if (!state_log_is_writable(&config, log_problem)) {
+		terminal_complain("run: %s", log_problem);
 		return false;
 	}
 	if (config_guards_something())

@@ -194,6 +194,25 @@ static void note_removed(const struct state *state, char *ret)
 			state->removed_count == 1 ? "it" : "them");
 }
 
+bool state_log_is_writable(const struct config *config, char *ret)
+{
+	char directory[sizeof(config->log_path)];
+	char *slash;
+
+	if (config->log != LOG_FILE)
+		return true;
+	text_copy(directory, sizeof(directory), config->log_path);
+	slash = strrchr(directory, '/');
+	if (slash)
+		slash[slash == directory ? 1 : 0] = '\0';
+	if (!access(config->log_path, F_OK) ? !access(config->log_path, W_OK)
+					   : !access(directory, W_OK | X_OK))
+		return true;
+	snprintf(ret, STATE_NOTE_SIZE, "SHUNT_LOG: expected a file that can be written, got '%s'",
+			config->log_path);
+	return false;
+}
+
 size_t state_notes(const struct state *state, char (*ret)[STATE_NOTE_SIZE])
 {
 	const struct config *config = &state->config;
@@ -203,6 +222,8 @@ size_t state_notes(const struct state *state, char (*ret)[STATE_NOTE_SIZE])
 		text_copy(ret[count++], STATE_NOTE_SIZE, state->reason);
 	if (state->removed_count > 0)
 		note_removed(state, ret[count++]);
+	if (!state_log_is_writable(config, ret[count]))
+		count++;
 	for (size_t i = 0; i < config->problem_count && i < CONFIG_MAX_PROBLEMS; i++) {
 		if (config->problems[i].name[0] == '\0')
 			text_copy(ret[count++], STATE_NOTE_SIZE, config->problems[i].text);

@@ -14,7 +14,7 @@
 #include "core/snapshot.h"
 
 #define STATE_REASON_SIZE 512
-#define STATE_NOTES_MAX (CONFIG_MAX_PROBLEMS + 4)
+#define STATE_NOTES_MAX (CONFIG_MAX_PROBLEMS + 5)
 #define STATE_NOTE_SIZE 640
 
 struct state {
@@ -45,6 +45,10 @@ size_t state_cells(const struct state *state, uint64_t now_ns, struct cell_snaps
 
 /* What people should know about all this; `ret` has room for STATE_NOTES_MAX. */
 size_t state_notes(const struct state *state, char (*ret)[STATE_NOTE_SIZE]);
+
+/* Can the log be written where SHUNT_LOG says? False, and why in `ret` (STATE_NOTE_SIZE), if not.
+ */
+bool state_log_is_writable(const struct config *config, char *ret);
 
 /* Targets that found no free cell. */
 uint64_t state_overflow(const struct state *state);

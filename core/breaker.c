@@ -198,6 +198,7 @@ struct decision breaker_acquire(const struct breaker *breaker, uint64_t now_ns, 
 	struct circuit_view view;
 
 	*ret_permit = (struct permit){.kind = PERMIT_NONE};
+	store_if_new(&cell->override.by_rule, (uint32_t)settings->force);
 	if (force == FORCE_OPEN)
 		return refuse(breaker, TRANSITION_NONE);
 	if (!settings->enabled)

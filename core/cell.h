@@ -61,10 +61,11 @@ struct cell_key {
 
 static_assert(sizeof(struct cell_key) == 360, "key layout is shared: bump SEGMENT_VERSION");
 
-/* By hand, beats what rules say: enum force, 0 for none. */
+/* enum force, 0 for none: by hand, which beats what rules say; and, to be shown, what the rule of
+ * whoever acquired last says. */
 struct cell_override {
 	_Atomic uint32_t force;
-	uint32_t reserved;
+	_Atomic uint32_t by_rule;
 };
 
 struct cell {

@@ -28,11 +28,19 @@ static struct window_shape shape_of(const struct cell_key *key)
 	return shape;
 }
 
-static enum force force_of(const struct cell *cell)
+static enum force force_in(const _Atomic uint32_t *word)
 {
-	uint32_t force = atomic_load_explicit(&cell->override.force, memory_order_relaxed);
+	uint32_t force = atomic_load_explicit(word, memory_order_relaxed);
 
 	return force == FORCE_OPEN || force == FORCE_CLOSED ? (enum force)force : FORCE_NONE;
+}
+
+/* By hand beats by rule. */
+static enum force force_of(const struct cell *cell)
+{
+	enum force by_hand = force_in(&cell->override.force);
+
+	return by_hand != FORCE_NONE ? by_hand : force_in(&cell->override.by_rule);
 }
 
 static void state_take(const struct cell *cell, uint64_t now_ns, struct cell_snapshot *ret)

@@ -273,6 +273,18 @@ Test(breaker, a_force_by_hand_beats_the_rule)
 	admitted(2);
 }
 
+Test(breaker, what_the_rule_forces_is_noted_for_status)
+{
+	struct permit permit;
+
+	settings.force = FORCE_OPEN;
+	breaker_acquire(&breaker, at(0), 0, &permit);
+	cr_assert_eq(atomic_load(&breaker.cell->override.by_rule), FORCE_OPEN);
+	settings.force = FORCE_NONE;
+	breaker_acquire(&breaker, at(1), 0, &permit);
+	cr_assert_eq(atomic_load(&breaker.cell->override.by_rule), FORCE_NONE);
+}
+
 Test(breaker, lifting_a_force_shows_the_natural_state_at_once)
 {
 	breaker_force(&breaker, FORCE_CLOSED, at(0));

@@ -129,6 +129,18 @@ Test(snapshot, a_force_beats_the_state)
 	cr_assert_eq(taken(NOW).force, FORCE_NONE);
 }
 
+Test(snapshot, what_a_rule_forces_shows_unless_a_hand_beats_it)
+{
+	atomic_store(&cell->override.by_rule, FORCE_OPEN);
+	cr_assert_eq(taken(NOW).state, CIRCUIT_OPEN);
+	cr_assert_eq(taken(NOW).force, FORCE_OPEN);
+	atomic_store(&cell->override.force, FORCE_CLOSED);
+	cr_assert_eq(taken(NOW).state, CIRCUIT_CLOSED);
+	atomic_store(&cell->override.force, FORCE_NONE);
+	atomic_store(&cell->override.by_rule, 12345);
+	cr_assert_eq(taken(NOW).force, FORCE_NONE);
+}
+
 static void expect_target(struct cell *of, const char *expected)
 {
 	struct cell_snapshot snapshot;

@@ -474,6 +474,17 @@ class Check(_Command):
 		self.assertIn(path, done.stderr)
 		self.assertIn("'0.5'", done.stderr)
 
+	def test_a_log_that_cannot_be_written(self):
+		self.env['SHUNT_BREAK_PAY'] = 'pay.internal:443'
+		self.env['SHUNT_LOG'] = '/no/such/directory/log'
+		problem = "SHUNT_LOG: expected a file that can be written, got '/no/such/directory/log'"
+		done = self.shunt('check')
+		self.assertEqual((done.returncode, done.stderr), (1, problem + '\n'))
+		self.assertIn(problem, self.refused('run', '--', 'true'))
+		self.assertIn(problem, self.status()['notes'])
+		self.env['SHUNT_LOG'] = os.path.join(self.scratch, 'log')
+		self.good('check')
+
 	def test_a_file_that_cannot_be_read(self):
 		self.assertIn('No such file', self.refused('check', '/no/such/file'))
 		self.assertIn('directory', self.refused('check', self.scratch))
