@@ -18,6 +18,7 @@
 #include "core/clock.h"
 #include "shim/runtime.h"
 #include "shim/timer.h"
+#include "tests/support/sanitized.h"
 
 #define SLEEP "20ms"
 
@@ -280,22 +281,13 @@ Test(timer, the_programs_signals_never_reach_its_thread)
 	}
 }
 
-#if defined(__SANITIZE_ADDRESS__)
-#define IS_SANITIZED 1
-#elif defined(__has_feature)
-#define IS_SANITIZED __has_feature(address_sanitizer)
-#else
-#define IS_SANITIZED 0
-#endif
-
 Test(timer, where_no_thread_can_be_made_nothing_happens)
 {
 	struct rlimit none = { 0, 0 };
 	struct watched soon = open_circuit("SOON");
 	unsigned long before = thread_count();
 
-	if (IS_SANITIZED)
-		cr_skip_test("AddressSanitizer itself cannot run without address space");
+	SKIP_IF_SANITIZED("it cannot run without address space");
 	/* Address space: RLIMIT_NPROC does not bind root. */
 	cr_assert_eq(setrlimit(RLIMIT_AS, &none), 0);
 	errno = EDOM;
