@@ -38,9 +38,11 @@ static void say_unknown(const char *name, char *error, size_t size)
 	if (!nearest)
 		nearest = text_nearest(name, later_words, word_count(later_words));
 	if (nearest)
-		text_format(error, size, "%s: no such setting, did you mean %s?", quoted, nearest);
+		text_format(error, size,
+				"setting: expected a known one, got '%s', did you mean %s?", quoted,
+				nearest);
 	else
-		text_format(error, size, "%s: no such setting", quoted);
+		text_format(error, size, "setting: expected a known one, got '%s'", quoted);
 }
 
 static void say_expected(const struct setting *row, const char *expected, const char *value,

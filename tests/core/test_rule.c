@@ -87,7 +87,8 @@ Test(rule, what_is_wrong_is_said)
 					"'10.1.2.3/8', did you mean 10.0.0.0/8?"},
 			{"pay sleep=5", "sleep: expected a duration such as 250ms, 5s or 1m, got "
 					"'5'"},
-			{"pay slep=5s", "slep: no such setting, did you mean sleep?"},
+			{"pay slep=5s", "setting: expected a known one, got 'slep', did you mean "
+					"sleep?"},
 			{"pay timeout=800ms", "timeout: not in this version of shunt"},
 			{"pay other", "expected setting=value, got 'other'"},
 			{"pay ^other", "expected setting=value, got '^other'"},
@@ -104,11 +105,11 @@ Test(rule, what_is_wrong_is_said)
 			{"pay ignore= volume=5", "ignore: expected names of errors such as "
 						 "ECONNRESET or EAI_AGAIN, got ''"},
 			{"pay sleep=5s sleep=6s", "sleep: given twice"},
-			{"pay =5", ": no such setting"},
+			{"pay =5", "setting: expected a known one, got ''"},
 			{"pay sleep==5s", "sleep: expected a duration such as 250ms, 5s or 1m, got "
 					  "'=5s'"},
 			{"^pay volume=5", "expected no settings behind ^target, got 'volume=5'"},
-			{"pay \xc3\xa9=1", "\\xc3\\xa9: no such setting"},
+			{"pay \xc3\xa9=1", "setting: expected a known one, got '\\xc3\\xa9'"},
 	};
 
 	for (size_t i = 0; i < COUNT(cases); i++) {

@@ -258,12 +258,17 @@ static const struct bad {
 		{"preset", "histrix",
 				"preset: expected none or hystrix, got 'histrix', did you mean "
 				"hystrix?"},
-		{"sleeep", "5s", "sleeep: no such setting, did you mean sleep?"},
-		{"half_open", "any", "half_open: no such setting, did you mean half-open?"},
-		{"Volume", "5", "Volume: no such setting, did you mean volume?"},
-		{"elephants", "5", "elephants: no such setting"},
-		{"", "5", ": no such setting"},
-		{"a\x01", "5", "a\\x01: no such setting"},
+		{"sleeep", "5s",
+				"setting: expected a known one, got 'sleeep', did you mean sleep?"},
+		{"half_open", "any",
+				"setting: expected a known one, got 'half_open', did you mean "
+				"half-open?"},
+		{"Volume", "5",
+				"setting: expected a known one, got 'Volume', did you mean "
+				"volume?"},
+		{"elephants", "5", "setting: expected a known one, got 'elephants'"},
+		{"", "5", "setting: expected a known one, got ''"},
+		{"a\x01", "5", "setting: expected a known one, got 'a\\x01'"},
 		{"timeout", "1s", "timeout: not in this version of shunt"},
 		{"concurrency", "10", "concurrency: not in this version of shunt"},
 		{"queue", "1", "queue: not in this version of shunt"},
@@ -278,7 +283,9 @@ static const struct bad {
 		{"resolve-queue-reject", "1", "resolve-queue-reject: not in this version of shunt"},
 		{"resolve-cache", "1s", "resolve-cache: not in this version of shunt"},
 		{"resolve-stale", "1s", "resolve-stale: not in this version of shunt"},
-		{"timeuot", "1s", "timeuot: no such setting, did you mean timeout?"},
+		{"timeuot", "1s",
+				"setting: expected a known one, got 'timeuot', did you mean "
+				"timeout?"},
 };
 
 Test(settings, a_bad_value_changes_nothing_and_says_what_was_expected)
