@@ -1,25 +1,68 @@
 /* SPDX-License-Identifier: MIT */
 #include "shim/exchange_state.h"
 
+#include <sys/single_threaded.h>
+
 #include "shim/verdict.h"
 
 static const struct exchange_step nothing;
 
-/* One bit alone: a single locked instruction, which is most of what an exchange costs. */
+/* The bit that decides who ends a call. acq_rel: who ends it sees the times that were written
+ * before it was opened. */
+static bool open_bit_set(struct exchange *exchange)
+{
+	return atomic_fetch_or_explicit(&exchange->flags, EXCHANGE_OPEN, memory_order_acq_rel) &
+			EXCHANGE_OPEN;
+}
+
+static bool open_bit_clear(struct exchange *exchange)
+{
+	return atomic_fetch_and_explicit(&exchange->flags, ~(uint32_t)EXCHANGE_OPEN,
+			memory_order_acq_rel) & EXCHANGE_OPEN;
+}
+
+/* Where a process has one thread, a plain instruction is as good as a locked one: no signal handler
+ * comes in the middle of it. (Two locked ones were a tenth of what a whole exchange costs.) */
+#if defined(__x86_64__)
+static bool open_bit_set_alone(struct exchange *exchange)
+{
+	bool was_set;
+
+	static_assert(EXCHANGE_OPEN == 1 << 0, "bit 0 below");
+	__asm__ volatile("btsl $0, %0" : "+m"(exchange->flags), "=@ccc"(was_set) : : "memory");
+	return was_set;
+}
+
+static bool open_bit_clear_alone(struct exchange *exchange)
+{
+	bool was_set;
+
+	__asm__ volatile("btrl $0, %0" : "+m"(exchange->flags), "=@ccc"(was_set) : : "memory");
+	return was_set;
+}
+
+static bool is_alone(void)
+{
+	return __libc_single_threaded;
+}
+#else
+#define is_alone() false
+#define open_bit_set_alone open_bit_set
+#define open_bit_clear_alone open_bit_clear
+#endif
+
 bool exchange_open(struct exchange *exchange)
 {
-	return !(atomic_fetch_or_explicit(&exchange->flags, EXCHANGE_OPEN, memory_order_acq_rel) &
-			EXCHANGE_OPEN);
+	return !(is_alone() ? open_bit_set_alone(exchange) : open_bit_set(exchange));
 }
 
 struct exchange_step exchange_end(struct exchange *exchange, enum outcome outcome)
 {
-	uint32_t before = atomic_fetch_and_explicit(&exchange->flags, ~(uint32_t)EXCHANGE_OPEN,
-			memory_order_acq_rel) & EXCHANGE_OPEN;
+	bool was_open = is_alone() ? open_bit_clear_alone(exchange) : open_bit_clear(exchange);
 
 	if (exchange_has(exchange, EXCHANGE_PENDING | EXCHANGE_SENT))
 		exchange_clear(exchange, EXCHANGE_PENDING | EXCHANGE_SENT);
-	return before ? (struct exchange_step){ .ended = outcome } : nothing;
+	return was_open ? (struct exchange_step){ .ended = outcome } : nothing;
 }
 
 /* What is known of the open call. */

@@ -203,11 +203,13 @@ static void cut(struct connection *connection, int fd)
  * with it, and this one goes back: given in one moment, they are worth the same. */
 static void begin_call(struct connection *connection, struct permit permit, uint64_t now_ns)
 {
-	struct breaker breaker = runtime_breaker(connection->rule, connection->cell);
+	struct breaker breaker;
 
 	call_begin(connection, permit);
-	if (!exchange_call(&connection->exchange, now_ns))
-		breaker_report(&breaker, permit, OUTCOME_UNUSED, 0, now_ns);
+	if (exchange_call(&connection->exchange, now_ns))
+		return;
+	breaker = runtime_breaker(connection->rule, connection->cell);
+	breaker_report(&breaker, permit, OUTCOME_UNUSED, 0, now_ns);
 }
 
 /* The first bytes of a call, or of a connection. */
