@@ -203,6 +203,14 @@ class Case(unittest.TestCase):
 			cell = self.cell(**wanted)
 			self.assertEqual(cell['state'], state, cell)
 
+	def wait_for_probe(self, **wanted):
+		"""Until the sleep window of an open circuit is over, as status tells it."""
+		def is_over():
+			cell = self.cell(**wanted)
+			return cell['state'] == 'half_open' or cell['retry_in_ms'] == 0
+		if not BARE:
+			wait_until(is_over, 30, f'the sleep window of {wanted} is over')
+
 	def assertTotals(self, expected, **wanted):
 		"""The named totals of one cell, exactly; others are free."""
 		if not BARE:

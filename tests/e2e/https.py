@@ -84,7 +84,7 @@ class Https(harness.Case):
 		refused = self.calls(1, self.patience)
 		self.assertAtOnce(refused)
 		self.assertTrue(self.witness.quiet(tripped), self.witness.attempts(tripped))
-		time.sleep(max(0.0, tripped + SLEEP + 0.2 - time.monotonic()))
+		self.wait_for_probe(name='TLS')
 		handshakes = self.target.handshakes
 		self.calls(1, self.patience)
 		self.assertEqual(self.target.handshakes, handshakes + 1)
@@ -92,7 +92,7 @@ class Https(harness.Case):
 		self.assertState('open', name='TLS')
 		self.assertTotals({'success': 4, 'timeout': 5}, name='TLS')
 		self.target.healthy()
-		time.sleep(max(0.0, reopened + SLEEP + 0.2 - time.monotonic()))
+		self.wait_for_probe(name='TLS')
 		self.assertWork(self.calls(1, 8))
 		self.assertState('closed', name='TLS')
 		self.assertTotals({'success': 5, 'timeout': 5}, name='TLS')

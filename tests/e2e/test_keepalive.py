@@ -53,7 +53,7 @@ class _KeptAlive(harness.Case):
 		self.assertEqual(len([r for r in refused if re.search(cut_message, r.text)]), 1, refused)
 		self.assertEqual(len([r for r in refused if re.search('ECONNREFUSED|Connection refused', r.text)]), 3, refused)
 		self.target.healthy()
-		time.sleep(2.2)
+		self.wait_for_probe(name='TARGET')
 		for _ in range(2):
 			result = session.calls(1)[0]
 			self.assertEqual(result.returncode, 0, result)

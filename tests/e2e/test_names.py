@@ -183,7 +183,7 @@ class DeadResolver(harness.Case):
 	def test_lookups_work_again_when_the_resolver_does(self):
 		self.lookups(['f.example.test'] * 2)
 		self.resolver.answering = True
-		time.sleep(2.2)
+		self.wait_for_probe(name='NAMES', kind='lookup')
 		self.assertEqual([text for _, text in self.lookups(['f.example.test'] * 2)], ['ok 127.0.0.1'] * 2)
 		self.assertState('closed', name='NAMES', kind='lookup')
 
