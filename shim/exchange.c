@@ -323,10 +323,9 @@ void exchange_wait_begins(struct exchange *exchange, uint64_t now_ns)
 		silence_wait_begins(&exchange->silence, now_ns);
 }
 
-struct exchange_step exchange_waited(struct exchange *exchange, const struct settings *settings,
-		uint64_t began_ns, uint64_t now_ns)
+struct exchange_step exchange_waited(struct exchange *exchange, uint64_t began_ns,
+		uint64_t now_ns)
 {
-	(void)settings;
 	note_wait(exchange, began_ns, now_ns);
 	return nothing;
 }
@@ -362,13 +361,10 @@ struct exchange_step exchange_cancelled(struct exchange *exchange)
 	return step;
 }
 
-struct exchange_step exchange_left_to_stdio(struct exchange *exchange,
-		const struct settings *settings, uint64_t now_ns)
+struct exchange_step exchange_left_to_stdio(struct exchange *exchange)
 {
 	uint32_t flags = exchange_flags(exchange);
 
-	(void)settings;
-	(void)now_ns;
 	exchange_set(exchange, EXCHANGE_UNMETERED);
 	/* Still connecting: establish() or close says. */
 	if (!(flags & EXCHANGE_ESTABLISHED))

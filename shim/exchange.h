@@ -61,8 +61,8 @@ struct exchange_step exchange_received(struct exchange *exchange, const struct s
 void exchange_wait_begins(struct exchange *exchange, uint64_t now_ns);
 
 /* poll or select with a non-zero timeout that named the descriptor for reading returned. */
-struct exchange_step exchange_waited(struct exchange *exchange, const struct settings *settings,
-		uint64_t began_ns, uint64_t now_ns);
+struct exchange_step exchange_waited(struct exchange *exchange, uint64_t began_ns,
+		uint64_t now_ns);
 
 /* `how` as of shutdown(), which succeeded. */
 struct exchange_step exchange_shutdown(struct exchange *exchange, const struct settings *settings,
@@ -77,8 +77,7 @@ struct exchange_step exchange_closed(struct exchange *exchange, const struct set
 struct exchange_step exchange_cancelled(struct exchange *exchange);
 
 /* fdopen(): stdio is invisible. The call is settled by its connect; not metered any more. */
-struct exchange_step exchange_left_to_stdio(struct exchange *exchange,
-		const struct settings *settings, uint64_t now_ns);
+struct exchange_step exchange_left_to_stdio(struct exchange *exchange);
 
 void exchange_set_receive_timeout(struct exchange *exchange, uint64_t timeout_ns);
 

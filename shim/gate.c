@@ -351,10 +351,7 @@ void gate_waited(struct connection *connection, uint64_t began_ns)
 	if (!began_ns || !exchange_times_receive(&connection->exchange))
 		return;
 	now_ns = clock_coarse_ns();
-	call_settle(connection,
-			exchange_waited(&connection->exchange, call_settings(connection), began_ns,
-					now_ns),
-			now_ns);
+	call_settle(connection, exchange_waited(&connection->exchange, began_ns, now_ns), now_ns);
 }
 
 void gate_so_error(int fd, int *error)

@@ -71,15 +71,10 @@ void gate_shut(int fd, int how)
 void gate_left_to_stdio(int fd)
 {
 	struct connection *connection = fd_table_find(fd);
-	uint64_t now_ns;
 
 	if (!connection || process_is_vfork_child())
 		return;
-	now_ns = clock_now_ns();
-	call_settle(connection,
-			exchange_left_to_stdio(
-					&connection->exchange, call_settings(connection), now_ns),
-			now_ns);
+	call_settle(connection, exchange_left_to_stdio(&connection->exchange), clock_now_ns());
 	call_end(fd_table_set(fd, FD_UNKNOWN));
 }
 

@@ -131,9 +131,9 @@ static void announce_overflow(const struct cell_key *key, uint64_t now_ns)
 			&said_ns, &said, now_ns, memory_order_relaxed, memory_order_relaxed))
 		return;
 	text_copy(event.name, sizeof(event.name), key->name);
-	text_copy(event.target, sizeof(event.target), key->host);
+	cell_key_describe(key, event.target, sizeof(event.target));
 	event_write(&runtime.segment->events, &event);
-	log_line("%s: %s: not guarded: all cells are taken", key->name, key->host);
+	log_line("%s: %s: not guarded: all cells are taken", key->name, event.target);
 }
 
 struct cell *runtime_cell(const struct rule *rule, enum cell_kind kind,

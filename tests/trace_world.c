@@ -218,8 +218,8 @@ static void wait_on(struct trace_world *world, struct process *process,
 			continue;
 		exchange_wait_begins(&link->exchange, began_ns(event));
 		if (!event->never_returns)
-			settle(world, link, exchange_waited(&link->exchange, world->settings,
-					began_ns(event), ended_ns(event)));
+			settle(world, link, exchange_waited(&link->exchange, began_ns(event),
+					ended_ns(event)));
 	}
 }
 
@@ -261,8 +261,7 @@ static void hand_to_stdio(struct trace_world *world, struct process *process,
 
 	if (!link)
 		return;
-	settle(world, link, exchange_left_to_stdio(&link->exchange, world->settings,
-			ended_ns(event)));
+	settle(world, link, exchange_left_to_stdio(&link->exchange));
 	drop(world, process, event->fd, ended_ns(event));
 }
 

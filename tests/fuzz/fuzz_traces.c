@@ -137,7 +137,7 @@ static void other_event(const uint8_t *event)
 		check_step(exchange_so_error(&exchange, &settings, error, now_ns));
 		break;
 	case 3:
-		check_step(exchange_waited(&exchange, &settings, now_ns - event[2] * 10000000ull,
+		check_step(exchange_waited(&exchange, now_ns - event[2] * 10000000ull,
 				now_ns));
 		break;
 	case 4:
@@ -156,7 +156,7 @@ static void other_event(const uint8_t *event)
 		break;
 	case 8:
 		if (event[2] % 4 == 0)
-			check_step(exchange_left_to_stdio(&exchange, &settings, now_ns));
+			check_step(exchange_left_to_stdio(&exchange));
 		break;
 	case 9:
 		exchange_wait_begins(&exchange, now_ns);

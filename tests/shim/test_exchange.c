@@ -84,7 +84,7 @@ static enum outcome closes(unsigned int ms)
 
 static enum outcome waits(unsigned int began_ms, unsigned int ms)
 {
-	return exchange_waited(&exchange, &settings, AT(began_ms), AT(ms)).ended;
+	return exchange_waited(&exchange, AT(began_ms), AT(ms)).ended;
 }
 
 /* Established, one exchange done. */
@@ -628,11 +628,11 @@ Test(exchange, a_fork_with_no_call_open_changes_nothing)
 Test(exchange, a_connection_given_to_stdio_is_settled_by_its_connect)
 {
 	connects(0, 0);
-	cr_expect_eq(exchange_left_to_stdio(&exchange, &settings, AT(1)).ended, OUTCOME_SUCCESS);
+	cr_expect_eq(exchange_left_to_stdio(&exchange).ended, OUTCOME_SUCCESS);
 	cr_expect_eq(closes(5000), OUTCOME_NONE);
 	setup();
 	connects(0, EINPROGRESS);
-	cr_expect_eq(exchange_left_to_stdio(&exchange, &settings, AT(1)).ended, OUTCOME_NONE);
+	cr_expect_eq(exchange_left_to_stdio(&exchange).ended, OUTCOME_NONE);
 	cr_expect_eq(connects(2, ECONNREFUSED), OUTCOME_FAILURE);
 }
 
