@@ -194,6 +194,7 @@ class Server:
 				for part in self._parts(header + b'\r\n', self.body):
 					connection.sendall(part)
 				if is_last:
+					linger(connection)
 					return
 
 	def _parts(self, header, body):
@@ -247,6 +248,15 @@ class Server:
 		if self.mode in ('healthy', 'slow'):
 			return True
 		return self._may_answer(connection)
+
+
+def linger(connection):
+	"""Ends the answer and waits for the client to go, as servers do: closing at once, with the client's own
+	close_notify unread, would reset the connection and perhaps overtake the answer."""
+	connection.shutdown(socket.SHUT_WR)
+	connection.settimeout(5)
+	while connection.recv(65536):
+		pass
 
 
 def tls_context(certificate, key, version='1.3', tickets=2):
