@@ -46,7 +46,7 @@ enum fd_kind fd_table_kind(int fd)
 	uint32_t entry;
 
 	if ((uint32_t)fd >= fd_table.size)
-		return FD_UNKNOWN;
+		return FD_OTHER;
 	entry = atomic_load_explicit(&fd_table.entries[fd], memory_order_acquire);
 	return entry < FD_CONNECTION ? (enum fd_kind)entry : FD_CONNECTION;
 }
@@ -158,15 +158,45 @@ static bool retain(struct connection *connection)
 
 struct connection *fd_table_copy(int fd, int copy)
 {
-	uint32_t entry = FD_UNKNOWN;
+	uint32_t entry = FD_OTHER;
 
 	if ((uint32_t)copy >= fd_table.size || fd == copy)
 		return NULL;
 	if ((uint32_t)fd < fd_table.size)
 		entry = atomic_load_explicit(&fd_table.entries[fd], memory_order_acquire);
 	if (entry >= FD_CONNECTION && !retain(&fd_table.connections[entry - FD_CONNECTION]))
-		entry = FD_UNKNOWN;
+		entry = FD_OTHER;
 	return replace(copy, entry);
+}
+
+uint32_t fd_table_take(int fd)
+{
+	uint32_t entry;
+
+	if ((uint32_t)fd >= fd_table.size)
+		return FD_OTHER;
+	entry = atomic_load_explicit(&fd_table.entries[fd], memory_order_acquire);
+	while (entry >= FD_CONNECTION) {
+		if (atomic_compare_exchange_weak_explicit(&fd_table.entries[fd], &entry, FD_OTHER,
+				memory_order_acq_rel, memory_order_acquire))
+			return entry;
+	}
+	return FD_OTHER;
+}
+
+struct connection *fd_table_put_back(int fd, uint32_t taken)
+{
+	uint32_t entry = FD_OTHER;
+
+	if (atomic_compare_exchange_strong_explicit(&fd_table.entries[fd], &entry, taken,
+			memory_order_acq_rel, memory_order_relaxed))
+		return NULL;
+	return release(taken);
+}
+
+struct connection *fd_table_drop(uint32_t taken)
+{
+	return release(taken);
 }
 
 void fd_table_each(void (*each)(struct connection *connection))

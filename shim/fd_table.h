@@ -18,9 +18,8 @@
 
 /* Entries below FD_CONNECTION say what is known of a descriptor that has no connection. */
 enum fd_kind {
-	FD_UNKNOWN,  /* never seen being born: ask the kernel if it matters */
-	FD_OTHER,    /* certainly not a TCP socket */
-	FD_STREAM,   /* an IPv4 or IPv6 stream socket, not connected by us */
+	FD_OTHER,    /* closed, a file, another socket, or never seen being born: not guarded */
+	FD_STREAM,   /* an IPv4 or IPv6 stream socket that no call of ours connected */
 	FD_CONNECTION
 };
 
@@ -61,7 +60,7 @@ static inline struct connection *fd_table_find(int fd)
 	return &fd_table.connections[entry - FD_CONNECTION];
 }
 
-/* What is known; FD_CONNECTION for any connection, FD_UNKNOWN past the table. */
+/* What is known; FD_CONNECTION for any connection, FD_OTHER past the table. */
 enum fd_kind fd_table_kind(int fd);
 
 /*
@@ -77,6 +76,15 @@ struct connection *fd_table_connect(int fd, struct connection **ret_stale);
 
 /* `copy` became a copy of `fd` (dup): shares whatever stands there. Returns as fd_table_set(). */
 struct connection *fd_table_copy(int fd, int copy);
+
+/* Takes fd's connection out of sight and keeps its reference, for a call that may replace it:
+ * fd_table_put_back() or fd_table_drop() ends that. FD_OTHER where there is none. */
+uint32_t fd_table_take(int fd);
+
+/* The call failed: the connection stands at fd again, unless something else does by now. Both
+ * return as fd_table_set(). */
+struct connection *fd_table_put_back(int fd, uint32_t taken);
+struct connection *fd_table_drop(uint32_t taken);
 
 /* Back into the pool. */
 void fd_table_free(struct connection *connection);

@@ -6,6 +6,7 @@
 #include "core/breaker.h"
 #include "core/clock.h"
 #include "shim/call.h"
+#include "shim/cut.h"
 #include "shim/endpoint.h"
 #include "shim/inside.h"
 #include "shim/lookup.h"
@@ -16,32 +17,9 @@
 
 #define SMALL_SEND 4096
 
-/* Only IPv4 and IPv6 stream sockets are guarded. What was never seen being born is asked for once;
- * not under a seccomp filter, which may kill for a call that the program never makes. */
-static bool is_stream(int fd)
-{
-	enum fd_kind kind = fd_table_kind(fd);
-	int saved = errno;
-	int type;
-	socklen_t size = sizeof(type);
-
-	if (kind == FD_STREAM || kind == FD_CONNECTION)
-		return true;
-	if (kind == FD_OTHER || (uint32_t)fd >= fd_table.size ||
-			atomic_load_explicit(&runtime.has_filter, memory_order_relaxed))
-		return false;
-	if (real()->getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size)) {
-		errno = saved;
-		return false;
-	}
-	kind = type == SOCK_STREAM ? FD_STREAM : FD_OTHER;
-	call_end(fd_table_set(fd, kind));
-	return kind == FD_STREAM;
-}
-
 /* The rule that an address falls under, and its cell; NULL: none, or no cell is left. */
-static const struct rule *judge(int fd, const struct address *address, uint16_t port,
-		uint64_t now_ns, struct cell **ret_cell, uint64_t *ret_cell_hash)
+static const struct rule *judge(const struct address *address, uint16_t port, uint64_t now_ns,
+		struct cell **ret_cell, uint64_t *ret_cell_hash)
 {
 	char host[HOST_SIZE];
 	struct endpoint endpoint = { .address = address, .port = port };
@@ -50,7 +28,7 @@ static const struct rule *judge(int fd, const struct address *address, uint16_t 
 	if (runtime.config.wants_names && names_find(address, host))
 		endpoint.host = host;
 	rule = config_match(&runtime.config, &endpoint);
-	if (!rule || !is_stream(fd))
+	if (!rule)
 		return NULL;
 	runtime_matched(rule);
 	if (!target_wants_names(&rule->target))
@@ -136,7 +114,7 @@ bool gate_connect(struct gate *gate, int fd, const struct sockaddr *address, soc
 	if (fd_table_kind(fd) == FD_OTHER || !endpoint_read(address, length, &peer, &port))
 		return true;
 	now_ns = clock_now_ns();
-	rule = judge(fd, &peer, port, now_ns, &cell, &cell_hash);
+	rule = judge(&peer, port, now_ns, &cell, &cell_hash);
 	if (!rule) {
 		if (connection)
 			call_end(fd_table_set(fd, FD_STREAM));
@@ -190,15 +168,6 @@ ssize_t gate_fast_opened(struct gate *gate, struct bytes bytes, ssize_t result)
 	return result < 0 ? result : gate_sent(gate, result);
 }
 
-/* Refused in mid-life: nothing is sent, and whoever waits on the socket wakes; not under a seccomp
- * filter, which may kill for a shutdown that the program never makes. */
-static void cut(struct connection *connection, int fd)
-{
-	exchange_cut(&connection->exchange);
-	if (!atomic_load_explicit(&runtime.has_filter, memory_order_relaxed))
-		real()->shutdown(fd, SHUT_RD);
-}
-
 /* Another thread may just have begun the very same call. Then one of the two permits is reported
  * with it, and this one goes back: given in one moment, they are worth the same. */
 static void begin_call(struct connection *connection, struct permit permit, uint64_t now_ns)
@@ -210,6 +179,15 @@ static void begin_call(struct connection *connection, struct permit permit, uint
 		return;
 	breaker = runtime_breaker(connection->rule, connection->cell);
 	breaker_report(&breaker, permit, OUTCOME_UNUSED, 0, now_ns);
+}
+
+/* False: fd names another file by now, which is not refused anything. */
+static bool refuse_send(struct gate *gate)
+{
+	if (cut_connection(gate->connection, gate->fd))
+		return true;
+	gate->connection = NULL;
+	return false;
 }
 
 /* The first bytes of a call, or of a connection. */
@@ -232,11 +210,16 @@ __attribute__((noinline)) static bool begin_send(struct gate *gate)
 		begin_call(connection, permit, now_ns);
 		return true;
 	}
-	if (runtime.observe)
-		return true;
-	cut(connection, gate->fd);
-	errno = ECONNRESET;
-	return false;
+	return runtime.observe || !refuse_send(gate);
+}
+
+/* A call on a cut connection: false, unless fd names another file by now. */
+static bool go_round_cut(struct gate *gate, int fd)
+{
+	if (cut_holds(fd))
+		return false;
+	gate->connection = NULL;
+	return true;
 }
 
 bool gate_send(struct gate *gate, struct connection *connection, int fd, struct bytes bytes)
@@ -247,10 +230,8 @@ bool gate_send(struct gate *gate, struct connection *connection, int fd, struct 
 		.fd = fd,
 		.generation = generation_of(connection),
 	};
-	if (exchange_has(&connection->exchange, EXCHANGE_CUT)) {
-		errno = ECONNRESET;
-		return false;
-	}
+	if (exchange_has(&connection->exchange, EXCHANGE_CUT))
+		return go_round_cut(gate, fd);
 	if (process_is_vfork_child()) {
 		gate->connection = NULL;
 		return true;
@@ -286,18 +267,18 @@ static void begin_receive(struct gate *gate)
 	exchange_wait_begins(&gate->connection->exchange, gate->began_ns);
 }
 
-bool gate_receive(struct gate *gate, struct connection *connection, struct bytes bytes, int flags)
+bool gate_receive(struct gate *gate, struct connection *connection, int fd, struct bytes bytes,
+		int flags)
 {
 	*gate = (struct gate){
 		.connection = connection,
 		.bytes = bytes,
+		.fd = fd,
 		.generation = generation_of(connection),
 		.is_peek = flags & MSG_PEEK,
 	};
-	if (exchange_has(&connection->exchange, EXCHANGE_CUT)) {
-		errno = ECONNRESET;
-		return false;
-	}
+	if (exchange_has(&connection->exchange, EXCHANGE_CUT))
+		return go_round_cut(gate, fd);
 	if (process_is_vfork_child())
 		gate->connection = NULL;
 	else if (exchange_times_receive(&connection->exchange))

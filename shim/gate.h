@@ -54,7 +54,8 @@ ssize_t gate_sent(struct gate *gate, ssize_t result);
 ssize_t gate_fast_opened(struct gate *gate, struct bytes bytes, ssize_t result);
 
 /* False: cut; errno is ECONNRESET. `bytes` is where the data will be. */
-bool gate_receive(struct gate *gate, struct connection *connection, struct bytes bytes, int flags);
+bool gate_receive(struct gate *gate, struct connection *connection, int fd, struct bytes bytes,
+		int flags);
 ssize_t gate_received(struct gate *gate, ssize_t result);
 
 /* poll, select with a timeout that is not 0: the time before it, or 0 where no connection exists;

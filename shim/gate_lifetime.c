@@ -30,10 +30,10 @@ void gate_born_other(int fd)
 
 void gate_close(int fd)
 {
-	if (fd_table_kind(fd) == FD_UNKNOWN || process_is_vfork_child())
+	if (fd_table_kind(fd) == FD_OTHER || process_is_vfork_child())
 		return;
 	lookup_settle();
-	call_end(fd_table_set(fd, FD_UNKNOWN));
+	call_end(fd_table_set(fd, FD_OTHER));
 }
 
 void gate_close_range(unsigned int first, unsigned int last)
@@ -41,12 +41,27 @@ void gate_close_range(unsigned int first, unsigned int last)
 	if (process_is_vfork_child())
 		return;
 	for (unsigned int fd = first; fd <= last && fd < fd_table.size; fd++)
-		call_end(fd_table_set((int)fd, FD_UNKNOWN));
+		call_end(fd_table_set((int)fd, FD_OTHER));
 }
 
-void gate_copied(int fd, int copy)
+uint32_t gate_copy_begins(int fd, int copy)
 {
-	if (fd_table_kind(fd) == FD_UNKNOWN && fd_table_kind(copy) == FD_UNKNOWN)
+	if (fd == copy || !fd_table_find(copy) || process_is_vfork_child())
+		return FD_OTHER;
+	lookup_settle();
+	return fd_table_take(copy);
+}
+
+void gate_not_copied(int copy, uint32_t taken)
+{
+	if (taken != FD_OTHER)
+		call_end(fd_table_put_back(copy, taken));
+}
+
+void gate_copied(int fd, int copy, uint32_t taken)
+{
+	call_end(fd_table_drop(taken));
+	if (fd_table_kind(fd) == FD_OTHER && fd_table_kind(copy) == FD_OTHER)
 		return;
 	if (runtime_is_judging())
 		call_end(fd_table_copy(fd, copy));
@@ -75,7 +90,7 @@ void gate_left_to_stdio(int fd)
 	if (!connection || process_is_vfork_child())
 		return;
 	call_settle(connection, exchange_left_to_stdio(&connection->exchange), clock_now_ns());
-	call_end(fd_table_set(fd, FD_UNKNOWN));
+	call_end(fd_table_set(fd, FD_OTHER));
 }
 
 static void end_with_process(struct connection *connection)

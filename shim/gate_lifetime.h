@@ -7,10 +7,13 @@
 #ifndef SHUNT_SHIM_GATE_LIFETIME_H
 #define SHUNT_SHIM_GATE_LIFETIME_H
 
+#include <stdint.h>
+
 /* socket() made `fd`. */
 void gate_born(int fd, int domain, int type);
 
-/* accept, socketpair, open-like: `fd` is certainly no socket that connects. */
+/* accept, socketpair, received with a message: `fd` is no socket that we saw being born to connect.
+ */
 void gate_born_other(int fd);
 
 /* Before the real close(): settles the call if this is the last descriptor, and forgets fd. */
@@ -19,9 +22,14 @@ void gate_close(int fd);
 /* close_range(), closefrom(): every descriptor from first to last. Cost bounded by the table. */
 void gate_close_range(unsigned int first, unsigned int last);
 
-/* dup, dup2, dup3, F_DUPFD made `copy` of `fd`. For dup2 over a tracked descriptor call
- * gate_close(copy) before the real call unless fd == copy. */
-void gate_copied(int fd, int copy);
+/* Before dup2(), dup3(): takes away what stands at `copy`, for in the moment after the real call
+ * another thread's recv already sees the new file there, whose end is not the old connection's.
+ * The answer goes to gate_copied() or gate_not_copied(). */
+uint32_t gate_copy_begins(int fd, int copy);
+void gate_not_copied(int copy, uint32_t taken);
+
+/* dup, dup2, dup3, F_DUPFD made `copy` of `fd`; taken: FD_OTHER but for dup2 and dup3. */
+void gate_copied(int fd, int copy, uint32_t taken);
 
 /* Before shutdown(): a reader or a connect that it wakes must find the call ended. Does nothing on
  * a connection that was never attempted, where shutdown() fails. */

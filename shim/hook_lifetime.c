@@ -2,14 +2,12 @@
 /* How descriptors are born, copied and closed. */
 #include "shim/hook_lifetime.h"
 
-#include <errno.h>
 #include <linux/close_range.h>
 #include <stdarg.h>
 
 #include "shim/gate.h"
 #include "shim/gate_lifetime.h"
 #include "shim/real.h"
-#include "shim/runtime.h"
 
 HOOK(int, socket, (int domain, int type, int protocol))
 {
@@ -71,56 +69,40 @@ HOOK(void, closefrom, (int first))
 	real()->closefrom(first);
 }
 
-/* Is it certain enough that dup2() of it will succeed? One that was seen being born is open; others
- * are asked for, unless a filter may kill for that. */
-static bool is_open(int fd)
+/* fcntl(F_DUPFD), dup: at a number that was free. */
+static int copied(int fd, int copy)
 {
-	int error = errno;
-	bool is;
-
-	if (fd_table_kind(fd) != FD_UNKNOWN)
-		return true;
-	if (fd < 0 || atomic_load_explicit(&runtime.has_filter, memory_order_relaxed))
-		return fd >= 0;
-	is = real()->fcntl(fd, F_GETFD) >= 0;
-	errno = error;
-	return is;
-}
-
-/*
- * The target is forgotten before the real call: in the moment after it, another thread's recv on
- * the target already sees the new file, whose end is not the old connection's. A call that is bound
- * to fail leaves the target alone; should one fail all the same, the target is open and no longer
- * judged.
- */
-void copy_begins(int fd, int copy, int flags)
-{
-	if (fd != copy && gate_find(copy) && !(flags & ~O_CLOEXEC) && is_open(fd))
-		gate_close(copy);
-}
-
-int copy_ended(int fd, int copy)
-{
-	if (copy >= 0 && fd != copy)
-		gate_copied(fd, copy);
+	if (copy >= 0)
+		gate_copied(fd, copy, FD_OTHER);
 	return copy;
+}
+
+int copy_ended(int fd, int copy, uint32_t taken, int result)
+{
+	if (result < 0)
+		gate_not_copied(copy, taken);
+	else if (fd != copy)
+		gate_copied(fd, copy, taken);
+	return result;
 }
 
 HOOK(int, dup, (int fd))
 {
-	return copy_ended(fd, real()->dup(fd));
+	return copied(fd, real()->dup(fd));
 }
 
 HOOK(int, dup2, (int fd, int copy))
 {
-	copy_begins(fd, copy, 0);
-	return copy_ended(fd, real()->dup2(fd, copy));
+	uint32_t taken = gate_copy_begins(fd, copy);
+
+	return copy_ended(fd, copy, taken, real()->dup2(fd, copy));
 }
 
 HOOK(int, dup3, (int fd, int copy, int flags))
 {
-	copy_begins(fd, copy, flags);
-	return copy_ended(fd, real()->dup3(fd, copy, flags));
+	uint32_t taken = gate_copy_begins(fd, copy);
+
+	return copy_ended(fd, copy, taken, real()->dup3(fd, copy, flags));
 }
 
 static bool command_copies(int command)
@@ -139,7 +121,7 @@ HOOK(int, fcntl, (int fd, int command, ...))
 	argument = va_arg(list, void *);
 	va_end(list);
 	result = real()->fcntl(fd, command, argument);
-	return command_copies(command) ? copy_ended(fd, result) : result;
+	return command_copies(command) ? copied(fd, result) : result;
 }
 
 HOOK(int, fcntl64, (int fd, int command, ...))
@@ -152,7 +134,7 @@ HOOK(int, fcntl64, (int fd, int command, ...))
 	argument = va_arg(list, void *);
 	va_end(list);
 	result = real()->fcntl64(fd, command, argument);
-	return command_copies(command) ? copy_ended(fd, result) : result;
+	return command_copies(command) ? copied(fd, result) : result;
 }
 
 HOOK(FILE *, fdopen, (int fd, const char *mode))
@@ -162,4 +144,25 @@ HOOK(FILE *, fdopen, (int fd, const char *mode))
 	if (stream)
 		gate_left_to_stdio(fd);
 	return stream;
+}
+
+/* libc's own dup2(): the standard descriptors are another file's now. */
+HOOK(int, daemon, (int keeps_directory, int keeps_descriptors))
+{
+	int result = real()->daemon(keeps_directory, keeps_descriptors);
+
+	if (result == 0 && !keeps_descriptors)
+		gate_close_range(0, 2);
+	return result;
+}
+
+HOOK(int, login_tty, (int fd))
+{
+	int result = real()->login_tty(fd);
+
+	if (result == 0) {
+		gate_close_range(0, 2);
+		gate_close(fd);
+	}
+	return result;
 }

@@ -4,7 +4,10 @@
  * What was not to read any byte of the stream is not told: nothing asked for, out-of-band data, the
  * error queue.
  */
+#include <string.h>
+
 #include "shim/gate.h"
+#include "shim/gate_lifetime.h"
 #include "shim/real.h"
 #include "shim/vectors.h"
 
@@ -23,7 +26,7 @@ GUARDED ssize_t read_guarded(struct connection *connection, int fd, void *data, 
 
 	if (!size)
 		return real()->read(fd, data, size);
-	if (!gate_receive(&gate, connection, bytes_at(&vector, 0), 0))
+	if (!gate_receive(&gate, connection, fd, bytes_at(&vector, 0), 0))
 		return -1;
 	return gate_received(&gate, real()->read(fd, data, size));
 }
@@ -45,7 +48,7 @@ GUARDED ssize_t recv_guarded(struct connection *connection, int fd, void *data, 
 
 	if (!size || flags & MSG_NO_STREAM)
 		return real()->recv(fd, data, size, flags);
-	if (!gate_receive(&gate, connection, bytes_at(&vector, flags), flags))
+	if (!gate_receive(&gate, connection, fd, bytes_at(&vector, flags), flags))
 		return -1;
 	return gate_received(&gate, real()->recv(fd, data, size, flags));
 }
@@ -67,7 +70,7 @@ GUARDED ssize_t recvfrom_guarded(struct connection *connection, int fd, void *da
 
 	if (!size || flags & MSG_NO_STREAM)
 		return real()->recvfrom(fd, data, size, flags, address, length);
-	if (!gate_receive(&gate, connection, bytes_at(&vector, flags), flags))
+	if (!gate_receive(&gate, connection, fd, bytes_at(&vector, flags), flags))
 		return -1;
 	return gate_received(&gate, real()->recvfrom(fd, data, size, flags, address, length));
 }
@@ -91,7 +94,7 @@ HOOK(ssize_t, __read_chk, (int fd, void *data, size_t size, size_t room))
 
 	if (!connection || !size || size > room)
 		return real()->__read_chk(fd, data, size, room);
-	if (!gate_receive(&gate, connection, bytes_at(&vector, 0), 0))
+	if (!gate_receive(&gate, connection, fd, bytes_at(&vector, 0), 0))
 		return -1;
 	return gate_received(&gate, real()->__read_chk(fd, data, size, room));
 }
@@ -104,7 +107,7 @@ HOOK(ssize_t, __recv_chk, (int fd, void *data, size_t size, size_t room, int fla
 
 	if (!connection || !size || size > room || flags & MSG_NO_STREAM)
 		return real()->__recv_chk(fd, data, size, room, flags);
-	if (!gate_receive(&gate, connection, bytes_at(&vector, flags), flags))
+	if (!gate_receive(&gate, connection, fd, bytes_at(&vector, flags), flags))
 		return -1;
 	return gate_received(&gate, real()->__recv_chk(fd, data, size, room, flags));
 }
@@ -118,7 +121,7 @@ HOOK(ssize_t, __recvfrom_chk, (int fd, void *data, size_t size, size_t room, int
 
 	if (!connection || !size || size > room || flags & MSG_NO_STREAM)
 		return real()->__recvfrom_chk(fd, data, size, room, flags, address, length);
-	if (!gate_receive(&gate, connection, bytes_at(&vector, flags), flags))
+	if (!gate_receive(&gate, connection, fd, bytes_at(&vector, flags), flags))
 		return -1;
 	return gate_received(&gate,
 			real()->__recvfrom_chk(fd, data, size, room, flags, address, length));
@@ -142,7 +145,7 @@ GUARDED ssize_t readv_guarded(struct connection *connection, int fd, const struc
 
 	if (!vectors_may_be_read(vectors, (size_t)count))
 		return real()->readv(fd, vectors, count);
-	if (!gate_receive(&gate, connection, bytes_out_of_sight, 0))
+	if (!gate_receive(&gate, connection, fd, bytes_out_of_sight, 0))
 		return -1;
 	return vectors_received(&gate, vectors, (size_t)count, 0,
 			real()->readv(fd, vectors, count));
@@ -157,6 +160,30 @@ HOOK(ssize_t, readv, (int fd, const struct iovec *vectors, int count))
 	return real()->readv(fd, vectors, count);
 }
 
+/* A descriptor that came with a message: whatever stood at its number was closed out of sight. */
+static void rights_received(struct msghdr *message)
+{
+	for (struct cmsghdr *part = CMSG_FIRSTHDR(message); part;
+			part = CMSG_NXTHDR(message, part)) {
+		size_t size = part->cmsg_len - CMSG_LEN(0);
+		int fd;
+
+		if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS)
+			continue;
+		for (size_t at = 0; at + sizeof(fd) <= size; at += sizeof(fd)) {
+			memcpy(&fd, CMSG_DATA(part) + at, sizeof(fd));
+			gate_born_other(fd);
+		}
+	}
+}
+
+/* After success, when the kernel has written to it. */
+static inline void control_received(struct msghdr *message)
+{
+	if (message->msg_controllen >= CMSG_LEN(sizeof(int)))
+		rights_received(message);
+}
+
 GUARDED ssize_t recvmsg_guarded(struct connection *connection, int fd, struct msghdr *message,
 		int flags)
 {
@@ -165,7 +192,7 @@ GUARDED ssize_t recvmsg_guarded(struct connection *connection, int fd, struct ms
 
 	if (flags & MSG_NO_STREAM || !pointer_may_be_read(message))
 		return real()->recvmsg(fd, message, flags);
-	if (!gate_receive(&gate, connection, bytes_out_of_sight, flags))
+	if (!gate_receive(&gate, connection, fd, bytes_out_of_sight, flags))
 		return -1;
 	result = real()->recvmsg(fd, message, flags);
 	if (result < 0)
@@ -176,10 +203,14 @@ GUARDED ssize_t recvmsg_guarded(struct connection *connection, int fd, struct ms
 HOOK(ssize_t, recvmsg, (int fd, struct msghdr *message, int flags))
 {
 	struct connection *connection = gate_find(fd);
+	ssize_t result;
 
 	if (connection)
 		return recvmsg_guarded(connection, fd, message, flags);
-	return real()->recvmsg(fd, message, flags);
+	result = real()->recvmsg(fd, message, flags);
+	if (result >= 0)
+		control_received(message);
+	return result;
 }
 
 /* Told once, of all the messages that came. */
@@ -192,7 +223,7 @@ GUARDED int recvmmsg_guarded(struct connection *connection, int fd, struct mmsgh
 
 	if (!count || flags & MSG_NO_STREAM || !pointer_may_be_read(messages))
 		return real()->recvmmsg(fd, messages, count, flags, timeout);
-	if (!gate_receive(&gate, connection, bytes_out_of_sight, flags))
+	if (!gate_receive(&gate, connection, fd, bytes_out_of_sight, flags))
 		return -1;
 	result = real()->recvmmsg(fd, messages, count, flags, timeout);
 	for (int i = 0; i < result; i++)
@@ -209,8 +240,12 @@ HOOK(int, recvmmsg, (int fd, struct mmsghdr *messages, unsigned int count, int f
 		struct timespec *timeout))
 {
 	struct connection *connection = gate_find(fd);
+	int result;
 
 	if (connection)
 		return recvmmsg_guarded(connection, fd, messages, count, flags, timeout);
-	return real()->recvmmsg(fd, messages, count, flags, timeout);
+	result = real()->recvmmsg(fd, messages, count, flags, timeout);
+	for (int i = 0; i < result; i++)
+		control_received(&messages[i].msg_hdr);
+	return result;
 }

@@ -91,12 +91,6 @@ static bool call_begins(const struct call *call, struct gate *gate)
 	case SYS_close_range:
 		close_range_begins((unsigned int)a[0], (unsigned int)a[1], (int)a[2]);
 		break;
-	case SYS_dup2:
-		copy_begins((int)a[0], (int)a[1], 0);
-		break;
-	case SYS_dup3:
-		copy_begins((int)a[0], (int)a[1], (int)a[2]);
-		break;
 	case SYS_exit_group:
 		process_ends();
 		break;
@@ -124,13 +118,11 @@ static void call_succeeded(const struct call *call, int result)
 		born_other(result);
 		break;
 	case SYS_dup:
-	case SYS_dup2:
-	case SYS_dup3:
-		copy_ended((int)a[0], result);
+		gate_copied((int)a[0], result, FD_OTHER);
 		break;
 	case SYS_fcntl:
 		if (a[1] == F_DUPFD || a[1] == F_DUPFD_CLOEXEC)
-			copy_ended((int)a[0], result);
+			gate_copied((int)a[0], result, FD_OTHER);
 		break;
 	default:
 		if (sets_filter(call))
@@ -140,15 +132,31 @@ static void call_succeeded(const struct call *call, int result)
 	}
 }
 
-__attribute__((noinline)) static long call_told(const struct call *call)
+static long call_really(const struct call *call)
 {
 	const long *a = call->arguments;
+
+	return real()->syscall(call->number, a[0], a[1], a[2], a[3], a[4], a[5]);
+}
+
+static long call_copying(const struct call *call)
+{
+	int fd = (int)call->arguments[0], copy = (int)call->arguments[1];
+	uint32_t taken = gate_copy_begins(fd, copy);
+
+	return copy_ended(fd, copy, taken, (int)call_really(call));
+}
+
+__attribute__((noinline)) static long call_told(const struct call *call)
+{
 	struct gate gate;
 	long result;
 
+	if (call->number == SYS_dup2 || call->number == SYS_dup3)
+		return call_copying(call);
 	if (!call_begins(call, &gate))
 		return -1;
-	result = real()->syscall(call->number, a[0], a[1], a[2], a[3], a[4], a[5]);
+	result = call_really(call);
 	if (call->number == SYS_connect)
 		return gate_connected(&gate, (int)result);
 	if (result >= 0)

@@ -22,6 +22,7 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
+#include <utmp.h>
 
 /* Every symbol that is hooked, once, and the system call of the same arguments where there is one.
  * The table, its filling, the version script and the export check all read this. */
@@ -59,6 +60,8 @@
 	SYMBOL(dup2, NO_CALL) \
 	SYMBOL(dup3, SYS_dup3) \
 	SYMBOL(fdopen, NO_CALL) \
+	SYMBOL(daemon, NO_CALL) \
+	SYMBOL(login_tty, NO_CALL) \
 	SYMBOL(shutdown, SYS_shutdown) \
 	SYMBOL(setsockopt, SYS_setsockopt) \
 	SYMBOL(getsockopt, SYS_getsockopt) \

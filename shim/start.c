@@ -10,9 +10,11 @@
 #include "core/clock.h"
 #include "core/text.h"
 #include "shim/backtrace.h"
+#include "shim/copies.h"
 #include "shim/fd_table.h"
 #include "shim/gate.h"
 #include "shim/gate_lifetime.h"
+#include "shim/inherited.h"
 #include "shim/log.h"
 #include "shim/open_lookup.h"
 #include "shim/runtime.h"
@@ -97,6 +99,8 @@ static void start(char *const environment[])
 	register_rules();
 	if (!config->rule_count || !fd_table_start())
 		return;
+	if (!atomic_load_explicit(&runtime.has_filter, memory_order_relaxed))
+		inherited_tell();
 	if (config->backtrace)
 		backtrace_start();
 	open_lookup_start();
@@ -112,7 +116,7 @@ __attribute__((constructor)) static void library_start(int count, char **argumen
 
 	(void)count;
 	(void)arguments;
-	if (is_meant(environment) && !getauxval(AT_SECURE))
+	if (is_meant(environment) && !getauxval(AT_SECURE) && copies_is_first())
 		start(environment);
 	errno = error;
 }

@@ -25,7 +25,7 @@ Test(fd_table, nothing_is_ours_before_start, .init = NULL)
 {
 	cr_expect_null(fd_table_find(0));
 	cr_expect_null(fd_table_find(3));
-	cr_expect_eq(fd_table_kind(3), FD_UNKNOWN);
+	cr_expect_eq(fd_table_kind(3), FD_OTHER);
 	cr_expect_null(fd_table_set(3, FD_STREAM));
 }
 
@@ -39,7 +39,7 @@ Test(fd_table, bad_descriptors_are_nobodys)
 		cr_expect_null(fd_table_set(fds[index], FD_STREAM));
 		cr_expect_null(fd_table_connect(fds[index], &stale));
 		cr_expect_null(fd_table_copy(3, fds[index]));
-		cr_expect_eq(fd_table_kind(fds[index]), FD_UNKNOWN);
+		cr_expect_eq(fd_table_kind(fds[index]), FD_OTHER);
 	}
 }
 
@@ -56,10 +56,10 @@ Test(fd_table, the_last_copy_ends_a_connection)
 
 	cr_expect_null(fd_table_copy(5, 6));
 	cr_expect_null(fd_table_copy(6, 7));
-	cr_expect_null(fd_table_set(5, FD_UNKNOWN));
+	cr_expect_null(fd_table_set(5, FD_OTHER));
 	cr_expect_eq(fd_table_find(7), connection);
-	cr_expect_null(fd_table_set(6, FD_UNKNOWN));
-	cr_expect_eq(fd_table_set(7, FD_UNKNOWN), connection);
+	cr_expect_null(fd_table_set(6, FD_OTHER));
+	cr_expect_eq(fd_table_set(7, FD_OTHER), connection);
 	cr_expect_null(fd_table_find(7));
 }
 
@@ -77,7 +77,7 @@ Test(fd_table, a_copy_onto_itself_changes_nothing)
 	struct connection *connection = connect_fd(5);
 
 	cr_expect_null(fd_table_copy(5, 5));
-	cr_expect_eq(fd_table_set(5, FD_UNKNOWN), connection);
+	cr_expect_eq(fd_table_set(5, FD_OTHER), connection);
 }
 
 Test(fd_table, a_copy_of_something_unknown_forgets_what_stood_there)
@@ -85,7 +85,7 @@ Test(fd_table, a_copy_of_something_unknown_forgets_what_stood_there)
 	struct connection *connection = connect_fd(5);
 
 	cr_expect_eq(fd_table_copy(9, 5), connection);
-	cr_expect_eq(fd_table_kind(5), FD_UNKNOWN);
+	cr_expect_eq(fd_table_kind(5), FD_OTHER);
 }
 
 Test(fd_table, a_new_connection_reports_the_stale_one)
@@ -104,7 +104,7 @@ Test(fd_table, a_freed_connection_comes_back_empty)
 
 	atomic_store(&connection->permit, 77);
 	atomic_store(&connection->exchange.flags, EXCHANGE_OPEN);
-	fd_table_free(fd_table_set(5, FD_UNKNOWN));
+	fd_table_free(fd_table_set(5, FD_OTHER));
 	cr_expect_eq(connect_fd(6), connection);
 	cr_expect_eq(atomic_load(&connection->permit), 0);
 	cr_expect_eq(atomic_load(&connection->exchange.flags), 0);
@@ -118,8 +118,8 @@ Test(fd_table, an_empty_pool_leaves_the_descriptor_alone)
 	while (fd_table_connect(fd, &stale))
 		fd++;
 	cr_expect_eq((uint32_t)fd, fd_table.capacity);
-	cr_expect_eq(fd_table_kind(fd), FD_UNKNOWN);
-	fd_table_free(fd_table_set(3, FD_UNKNOWN));
+	cr_expect_eq(fd_table_kind(fd), FD_OTHER);
+	fd_table_free(fd_table_set(3, FD_OTHER));
 	cr_expect_not_null(fd_table_connect(3, &stale));
 }
 
@@ -137,7 +137,7 @@ Test(fd_table, each_visits_those_with_a_descriptor)
 	connect_fd(6);
 	fd_table_copy(6, 7);
 	connect_fd(8);
-	fd_table_free(fd_table_set(5, FD_UNKNOWN));
+	fd_table_free(fd_table_set(5, FD_OTHER));
 	fd_table_each(visit);
 	cr_expect_eq(visits, 2);
 }
@@ -158,9 +158,9 @@ static void *churn(void *argument)
 
 		atomic_store(&connection->permit, (uint64_t)fd);
 		fd_table_copy(fd, fd + 1);
-		fd_table_set(fd, FD_UNKNOWN);
+		fd_table_set(fd, FD_OTHER);
 		foreign += atomic_load(&connection->permit) != (uint64_t)fd;
-		fd_table_free(fd_table_set(fd + 1, FD_UNKNOWN));
+		fd_table_free(fd_table_set(fd + 1, FD_OTHER));
 	}
 	return (void *)foreign;
 }

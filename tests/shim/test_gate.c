@@ -17,7 +17,8 @@
 #define FD 5
 #define RULES "break PAY = 127.0.0.1:9 volume=2 sleep=1h\n"
 
-static int shutdowns, shutdown_how, type_questions, socket_type;
+static int shutdowns, shutdown_how, questions;
+static int protocol_there = IPPROTO_TCP; /* what the kernel has at the descriptor; 0: no socket */
 
 static int fake_shutdown(int fd, int how)
 {
@@ -30,9 +31,14 @@ static int fake_shutdown(int fd, int how)
 
 static int fake_getsockopt(int fd, int level, int name, void *value, socklen_t *size)
 {
-	(void)fd, (void)level, (void)name, (void)size;
-	type_questions++;
-	*(int *)value = socket_type;
+	(void)fd, (void)size;
+	questions++;
+	cr_assert(level == SOL_SOCKET && name == SO_PROTOCOL);
+	if (!protocol_there) {
+		errno = ENOTSOCK;
+		return -1;
+	}
+	*(int *)value = protocol_there;
 	return 0;
 }
 
@@ -93,7 +99,7 @@ static ssize_t receive_on(int fd, ssize_t result)
 
 	if (!connection)
 		return result;
-	if (!gate_receive(&gate, connection, request, 0))
+	if (!gate_receive(&gate, connection, fd, request, 0))
 		return -2;
 	return gate_received(&gate, result);
 }
@@ -167,32 +173,114 @@ Test(gate, a_datagram_socket_is_never_refused)
 	trip();
 	gate_born(FD, AF_INET, SOCK_DGRAM);
 	cr_expect(ask(&gate, FD, "127.0.0.1", 9));
-	cr_expect_eq(type_questions, 0);
 }
 
-Test(gate, an_inherited_socket_is_asked_for_its_type_once)
+Test(gate, a_socket_that_was_never_seen_being_born_is_let_through_unasked)
 {
 	struct gate gate;
 
 	trip();
-	socket_type = SOCK_STREAM;
-	cr_expect_not(ask(&gate, FD, "127.0.0.1", 9));
-	cr_expect_not(ask(&gate, FD, "127.0.0.1", 9));
-	cr_expect_eq(type_questions, 1);
-	socket_type = SOCK_DGRAM;
-	cr_expect(ask(&gate, FD + 1, "127.0.0.1", 9));
-	cr_expect(ask(&gate, FD + 1, "127.0.0.1", 9));
-	cr_expect_eq(type_questions, 2);
-}
-
-Test(gate, under_a_filter_an_inherited_socket_is_let_through_unasked)
-{
-	struct gate gate;
-
-	trip();
-	atomic_store(&runtime.has_filter, true);
 	cr_expect(ask(&gate, FD, "127.0.0.1", 9));
-	cr_expect_eq(type_questions, 0);
+	cr_expect_null(gate.connection);
+	cr_expect_eq(questions, 0);
+}
+
+/* An answered connection whose circuit is open now, and which may have been cut. */
+static void be_refused(bool is_cut)
+{
+	gate_born(FD, AF_INET, SOCK_STREAM);
+	connect_fd(FD);
+	send_on(FD, 16);
+	receive_on(FD, 16);
+	trip();
+	if (is_cut)
+		cr_assert_eq(send_on(FD, 16), -2);
+}
+
+/* Closed where no preload sees it, and the number given to a file or a pipe. */
+Test(gate, a_refusal_never_reaches_the_next_file)
+{
+	be_refused(false);
+	protocol_there = 0;
+	errno = EDOM;
+	cr_expect_eq(send_on(FD, 16), 16);
+	cr_expect_eq(errno, EDOM);
+	cr_expect_eq(shutdowns, 0);
+	cr_expect_null(gate_find(FD));
+}
+
+Test(gate, a_cut_never_reaches_the_next_file)
+{
+	be_refused(true);
+	protocol_there = IPPROTO_UDP;
+	cr_expect_eq(send_on(FD, 16), 16);
+	cr_expect_null(gate_find(FD));
+}
+
+Test(gate, a_cut_keeps_no_data_of_the_next_file_back)
+{
+	be_refused(true);
+	protocol_there = 0;
+	cr_expect_eq(receive_on(FD, 16), 16);
+	cr_expect_null(gate_find(FD));
+}
+
+Test(gate, under_a_filter_a_cut_connection_is_not_asked_about)
+{
+	be_refused(true);
+	questions = 0;
+	atomic_store(&runtime.has_filter, true);
+	cr_expect_eq(send_on(FD, 16), -2);
+	cr_expect_eq(questions, 0);
+}
+
+Test(gate, a_copy_that_fails_leaves_its_target_alone)
+{
+	struct connection *connection;
+	uint32_t taken;
+
+	gate_born(FD, AF_INET, SOCK_STREAM);
+	connect_fd(FD);
+	connection = gate_find(FD);
+	send_on(FD, 16);
+	taken = gate_copy_begins(1000, FD);
+	cr_expect_null(gate_find(FD), "in between it may be any file");
+	gate_not_copied(FD, taken);
+	cr_expect_eq(gate_find(FD), connection);
+	cr_expect_eq(receive_on(FD, 16), 16);
+	cr_expect_eq(total(CELL_TOTAL_success), 1);
+}
+
+Test(gate, a_copy_ends_the_call_of_its_target)
+{
+	gate_born(FD, AF_INET, SOCK_STREAM);
+	connect_fd(FD);
+	send_on(FD, 16);
+	gate_copied(1000, FD, gate_copy_begins(1000, FD));
+	cr_expect_null(gate_find(FD));
+	cr_expect_eq(total(CELL_TOTAL_cancelled), 1);
+	cr_expect_eq(atomic_load(&fd_table.live), 0);
+}
+
+Test(gate, a_target_born_again_during_a_failed_copy_is_not_taken_back)
+{
+	uint32_t taken;
+
+	gate_born(FD, AF_INET, SOCK_STREAM);
+	connect_fd(FD);
+	taken = gate_copy_begins(1000, FD);
+	gate_born(FD, AF_INET, SOCK_STREAM);
+	gate_not_copied(FD, taken);
+	cr_expect_null(gate_find(FD));
+	cr_expect_eq(atomic_load(&fd_table.live), 0);
+}
+
+Test(gate, a_copy_onto_itself_takes_nothing_away)
+{
+	gate_born(FD, AF_INET, SOCK_STREAM);
+	connect_fd(FD);
+	cr_expect_eq(gate_copy_begins(FD, FD), FD_OTHER);
+	cr_expect_not_null(gate_find(FD));
 }
 
 Test(gate, a_kept_alive_connection_is_cut_when_the_circuit_opens)
@@ -245,7 +333,7 @@ Test(gate, what_comes_back_to_a_closed_descriptor_is_no_news_of_its_successor)
 	cr_assert(ask(&connecting, FD, "127.0.0.1", 9));
 	gate_connected(&connecting, 0);
 	cr_assert(gate_send(&sending, gate_find(FD), FD, request));
-	cr_assert(gate_receive(&receiving, gate_find(FD), request, 0));
+	cr_assert(gate_receive(&receiving, gate_find(FD), FD, request, 0));
 	gate_close(FD);
 	gate_born(FD + 1, AF_INET, SOCK_STREAM);
 	connect_fd(FD + 1);
@@ -281,7 +369,7 @@ Test(gate, a_reader_that_a_cut_wakes_sees_a_reset)
 	connect_fd(FD);
 	send_on(FD, 16);
 	receive_on(FD, 16);
-	cr_expect(gate_receive(&gate, gate_find(FD), request, 0));
+	cr_expect(gate_receive(&gate, gate_find(FD), FD, request, 0));
 	trip();
 	cr_expect_eq(send_on(FD, 16), -2);
 	errno = 0;
@@ -367,7 +455,7 @@ Test(gate, success_leaves_errno_alone)
 	gate_so_error(FD, &error);
 	send_on(FD, 16);
 	receive_on(FD, 16);
-	gate_copied(FD, FD + 1);
+	gate_copied(FD, FD + 1, FD_OTHER);
 	gate_shut(FD, SHUT_WR);
 	gate_close(FD);
 	gate_close(FD + 1);
@@ -379,7 +467,7 @@ Test(gate, a_copy_keeps_the_call_open)
 	gate_born(FD, AF_INET, SOCK_STREAM);
 	connect_fd(FD);
 	send_on(FD, 16);
-	gate_copied(FD, FD + 1);
+	gate_copied(FD, FD + 1, FD_OTHER);
 	gate_close(FD);
 	cr_expect_eq(total(CELL_TOTAL_cancelled), 0);
 	cr_expect_eq(receive_on(FD + 1, 16), 16);

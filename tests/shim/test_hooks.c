@@ -400,3 +400,24 @@ Test(hooks, a_thread_by_syscall_shares_its_calls)
 	cr_assert_eq(hook_syscall(SYS_clone, (long)CLONE_VM, 0L), 0);
 	cr_assert(call_is_open(FD));
 }
+
+/* Whatever was at the numbers was closed where nobody saw it. */
+Test(hooks, descriptors_that_come_with_a_message_are_new_files)
+{
+	int fds[] = { FD, COPY };
+	char control[CMSG_SPACE(sizeof(fds))] = "";
+	struct msghdr message = { .msg_control = control, .msg_controllen = sizeof(control) };
+	struct cmsghdr *part = CMSG_FIRSTHDR(&message);
+
+	*part = (struct cmsghdr){ CMSG_LEN(sizeof(fds)), SOL_SOCKET, SCM_RIGHTS };
+	memcpy(CMSG_DATA(part), fds, sizeof(fds));
+	connected(FD);
+	connected(COPY);
+	answer = -1;
+	hook_recvmsg(COPY + 1, &message, 0);
+	cr_assert_not_null(gate_find(FD));
+	answer = 1;
+	cr_assert_eq(hook_recvmsg(COPY + 1, &message, 0), 1);
+	cr_assert_null(gate_find(FD));
+	cr_assert_null(gate_find(COPY));
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+#include "shim/cut.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+
+#include "shim/call.h"
+#include "shim/inside.h"
+#include "shim/real.h"
+#include "shim/runtime.h"
+
+static bool may_call(void)
+{
+	return !atomic_load_explicit(&runtime.has_filter, memory_order_relaxed);
+}
+
+static bool is_stale(int fd)
+{
+	int error = errno;
+	int protocol = 0;
+	socklen_t size = sizeof(protocol);
+
+	if (!may_call() || process_is_vfork_child())
+		return false;
+	if (real()->getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &size))
+		errno = error;
+	return protocol != IPPROTO_TCP && protocol != IPPROTO_MPTCP;
+}
+
+bool cut_holds(int fd)
+{
+	if (is_stale(fd)) {
+		call_end(fd_table_set(fd, FD_OTHER));
+		return false;
+	}
+	errno = ECONNRESET;
+	return true;
+}
+
+bool cut_connection(struct connection *connection, int fd)
+{
+	if (!cut_holds(fd))
+		return false;
+	exchange_cut(&connection->exchange);
+	if (may_call())
+		real()->shutdown(fd, SHUT_RD);
+	errno = ECONNRESET;
+	return true;
+}
