@@ -278,6 +278,5 @@ int main(int argc, char *argv[])
 		SCENE(other_commands),
 	};
 
-	listener();
 	return scenes_play(scenes, COUNT(scenes), argc, argv);
 }

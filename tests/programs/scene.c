@@ -2,6 +2,9 @@
 #include "tests/programs/scene.h"
 
 #include <arpa/inet.h>
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,10 +12,23 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/programs/report.h"
+
 #define SECONDS_AT_MOST 60
 
 static int listening = -1;
 static in_port_t wanted_port;
+
+void scene_marks(const char *what, const char *name)
+{
+	char path[128];
+	int kept = errno;
+
+	snprintf(path, sizeof(path), "/scene/%s/%s", what, name);
+	if (access(path, F_OK) == 0)
+		must(-1, "mark a scene");
+	errno = kept;
+}
 
 int must(int result, const char *what)
 {
@@ -99,6 +115,27 @@ void pair_close(struct pair pair)
 	close(pair.server);
 }
 
+struct pair pair_answered(void)
+{
+	struct pair pair = pair_open();
+	char text[4];
+
+	must((int)send(pair.client, "ping", 4, MSG_NOSIGNAL), "ask");
+	server_answers(pair, 4);
+	must((int)recv(pair.client, text, sizeof(text), MSG_WAITALL), "read an answer");
+	return pair;
+}
+
+void server_resets(struct pair pair)
+{
+	struct linger at_once = { .l_onoff = 1 };
+	struct pollfd entry = { .fd = pair.client };
+
+	setsockopt(pair.server, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+	close(pair.server);
+	must(poll(&entry, 1, -1), "wait for a reset");
+}
+
 void server_answers(struct pair pair, size_t size)
 {
 	char text[4096];
@@ -125,6 +162,69 @@ void child_ended(const char *what, int pid)
 		printf("%s: exit %d\n", what, WEXITSTATUS(status));
 }
 
+void thread_sleeps(int tid)
+{
+	char path[64], text[512];
+	const char *state = NULL;
+
+	scene_marks("pauses", "");
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", tid);
+	while (!state || state[2] != 'S') {
+		int fd = must(open(path, O_RDONLY), "open a thread's state");
+		ssize_t size = must((int)read(fd, text, sizeof(text) - 1), "read it");
+
+		close(fd);
+		text[size] = '\0';
+		state = strrchr(text, ')');
+	}
+	scene_marks("resumes", "");
+}
+
+void *unseen(const char *name)
+{
+	void *libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
+	void *function = libc ? dlsym(libc, name) : NULL;
+
+	must(function ? 0 : -1, "find a function of libc");
+	dlclose(libc);
+	return function;
+}
+
+void close_unseen(int fd)
+{
+	static int (*close_of_libc)(int);
+
+	if (!close_of_libc)
+		close_of_libc = unseen("close");
+	must(close_of_libc(fd), "close");
+}
+
+static void scene_play(const struct scene *scene)
+{
+	printf("-- %s\n", scene->name);
+	scene_marks("begins", scene->name);
+	scene->play();
+	scene_marks("ends", scene->name);
+	report_state();
+}
+
+/* What main() returns. */
+static int scenes_leave(void)
+{
+	report_process();
+	fflush(stdout);
+	scene_marks("leaves", "");
+	return 0;
+}
+
+static int usage(const char *program, const struct scene *scenes, size_t count)
+{
+	fprintf(stderr, "usage: %s all|", program);
+	for (size_t i = 0; i < count; i++)
+		fprintf(stderr, "%s%s", scenes[i].name, i + 1 < count ? "|" : " [PORT]\n");
+	return 2;
+}
+
 int scenes_play(const struct scene *scenes, size_t count, int argc, char *argv[])
 {
 	bool played = false;
@@ -134,17 +234,13 @@ int scenes_play(const struct scene *scenes, size_t count, int argc, char *argv[]
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	if (argc > 2)
 		wanted_port = htons((in_port_t)atoi(argv[2]));
+	if (argc > 1)
+		listener();
 	for (size_t i = 0; argc > 1 && i < count; i++) {
 		if (strcmp(argv[1], "all") && strcmp(argv[1], scenes[i].name))
 			continue;
-		printf("-- %s\n", scenes[i].name);
-		scenes[i].play();
+		scene_play(&scenes[i]);
 		played = true;
 	}
-	if (played)
-		return 0;
-	fprintf(stderr, "usage: %s all|", argv[0]);
-	for (size_t i = 0; i < count; i++)
-		fprintf(stderr, "%s%s", scenes[i].name, i + 1 < count ? "|" : " [PORT]\n");
-	return 2;
+	return played ? scenes_leave() : usage(argv[0], scenes, count);
 }

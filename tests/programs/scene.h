@@ -6,6 +6,8 @@
  *	PROGRAM SCENE|all [PORT]
  *
  * PORT is where the scenes' server listens (default: any free one), so that a rule can name it.
+ * After each scene, and at the end, the process says what it is left with (report.h). What belongs
+ * to scenes is marked for who traces the system calls (scene_marks()).
  */
 #ifndef SHUNT_TESTS_PROGRAMS_SCENE_H
 #define SHUNT_TESTS_PROGRAMS_SCENE_H
@@ -26,6 +28,13 @@ struct scene {
 
 /* The whole of main(). */
 int scenes_play(const struct scene *scenes, size_t count, int argc, char *argv[]);
+
+/*
+ * A system call that nobody else makes: access("/scene/WHAT/NAME"). WHAT is begins, ends, or leaves
+ * for all that follows; between `pauses` and `resumes` calls are not compared, as where a scene
+ * waits for another thread to get somewhere. Keeps errno.
+ */
+void scene_marks(const char *what, const char *name);
 
 /* Prints a call, what it returned and errno, which is EDOM where the call left it alone. */
 #define SAY(call) said(#call, (errno = EDOM, (long)(call)))
@@ -51,11 +60,26 @@ struct pair {
 struct pair pair_open(void);
 void pair_close(struct pair pair);
 
+/* A connection on which one request had its answer. */
+struct pair pair_answered(void);
+
+/* Resets the connection from the server's end, and returns when the client's end knows. */
+void server_resets(struct pair pair);
+
 /* The server answers "pong" after it has read what came, of `size` bytes. */
 void server_answers(struct pair pair, size_t size);
 
 /* Waits for a child and prints how it ended. */
 void child_ended(const char *what, int pid);
+
+/* Returns when another thread of this process sleeps in the kernel. Marked as a pause. */
+void thread_sleeps(int tid);
+
+/* libc's own function, which no preload stands before. */
+void *unseen(const char *name);
+
+/* close() out of the library's sight. */
+void close_unseen(int fd);
 
 #define as_sockaddr(address) ((struct sockaddr *)(address))
 

@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: MIT
+"""Where nothing fails, small clients see no difference with the library: not in what they print, not in the
+errno of any call, not in the system calls they make, not in what they are left with."""
+import harness
+import parity
+
+
+class Attempts(parity.Program):
+	program = 'attempts'
+
+
+class Descriptors(parity.Program):
+	program = 'descriptors'
+
+
+class Transfers(parity.Program):
+	program = 'transfers'
+
+
+class Waits(parity.Program):
+	program = 'waits'
+
+
+class Fortified(parity.Program):
+	program = 'fortified'
+
+
+for program_class in (Attempts, Descriptors, Transfers, Waits, Fortified):
+	parity.add_scenes(program_class)
+
+if __name__ == '__main__':
+	harness.main()
