@@ -13,6 +13,7 @@
 #include "shim/hook_lifetime.h"
 #include "shim/hook_process.h"
 #include "shim/real.h"
+#include "shim/runtime.h"
 
 /* Not on newer machines. */
 #ifndef SYS_dup2
@@ -67,13 +68,16 @@ static bool forks(const struct call *call)
 			(call->number == SYS_clone && !(call->arguments[0] & CLONE_VM));
 }
 
-/* No pthread_atfork handler ran. */
+/* No pthread_atfork handler ran, and libc goes on calling the child by its parent's number. */
 static void forked(int pid)
 {
-	if (pid == 0)
-		gate_fork_child();
-	else
+	if (pid) {
 		gate_fork_parent();
+		return;
+	}
+	gate_fork_child();
+	if (runtime_is_judging())
+		runtime.pid = (uint32_t)getpid();
 }
 
 /* False: refused, errno is set. */
