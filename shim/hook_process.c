@@ -17,10 +17,16 @@ void process_ends(void)
 		gate_exit();
 }
 
-void process_becomes_single(void)
+void process_alone_begins(void)
 {
 	if (!process_is_vfork_child())
-		timer_stop();
+		timer_hold();
+}
+
+void process_alone_ends(void)
+{
+	if (!process_is_vfork_child())
+		timer_release();
 }
 
 void process_is_filtered(void)
@@ -54,21 +60,40 @@ HOOK(void, quick_exit, (int status))
 
 HOOK(int, unshare, (int flags))
 {
-	process_becomes_single();
-	return real()->unshare(flags);
+	int result;
+
+	process_alone_begins();
+	result = real()->unshare(flags);
+	process_alone_ends();
+	return result;
 }
 
 HOOK(int, setns, (int fd, int type))
 {
-	process_becomes_single();
-	return real()->setns(fd, type);
+	int result;
+
+	process_alone_begins();
+	result = real()->setns(fd, type);
+	process_alone_ends();
+	return result;
+}
+
+static int set_filter(unsigned long a, unsigned long b, unsigned long c, unsigned long d)
+{
+	int result;
+
+	process_alone_begins();
+	result = real()->prctl(PR_SET_SECCOMP, a, b, c, d);
+	if (result == 0)
+		process_is_filtered();
+	process_alone_ends();
+	return result;
 }
 
 HOOK(int, prctl, (int option, ...))
 {
 	va_list list;
 	unsigned long a, b, c, d;
-	int result;
 
 	va_start(list, option);
 	a = va_arg(list, unsigned long);
@@ -77,9 +102,6 @@ HOOK(int, prctl, (int option, ...))
 	d = va_arg(list, unsigned long);
 	va_end(list);
 	if (option == PR_SET_SECCOMP)
-		process_becomes_single();
-	result = real()->prctl(option, a, b, c, d);
-	if (option == PR_SET_SECCOMP && result == 0)
-		process_is_filtered();
-	return result;
+		return set_filter(a, b, c, d);
+	return real()->prctl(option, a, b, c, d);
 }

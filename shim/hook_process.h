@@ -7,10 +7,11 @@
 /* Before the process ends. */
 void process_ends(void);
 
-/* Before what must not find a thread of ours: new namespaces, a filter. */
-void process_becomes_single(void);
+/* Around what must not find a thread of ours: new namespaces, a filter. Each begin needs its end. */
+void process_alone_begins(void);
+void process_alone_ends(void);
 
-/* After a seccomp filter was set. */
+/* After a seccomp filter was set, before process_alone_ends(). */
 void process_is_filtered(void);
 
 #endif

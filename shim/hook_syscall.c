@@ -4,7 +4,8 @@
  * told like those of their own hooks; all go on as they came, and are no cancellation points.
  */
 #include <fcntl.h>
-#include <sched.h>
+#include <linux/sched.h>
+#include <linux/seccomp.h>
 #include <stdarg.h>
 #include <sys/syscall.h>
 
@@ -44,6 +45,7 @@ static bool is_told(long number)
 	case SYS_fcntl:
 	case SYS_fork:
 	case SYS_clone:
+	case SYS_clone3:
 	case SYS_exit_group:
 	case SYS_unshare:
 	case SYS_setns:
@@ -57,15 +59,25 @@ static bool is_told(long number)
 
 static bool sets_filter(const struct call *call)
 {
-	return call->number == SYS_seccomp ||
-			(call->number == SYS_prctl && call->arguments[0] == PR_SET_SECCOMP);
+	if (call->number == SYS_seccomp)
+		return call->arguments[0] == SECCOMP_SET_MODE_STRICT ||
+				call->arguments[0] == SECCOMP_SET_MODE_FILTER;
+	return call->number == SYS_prctl && call->arguments[0] == PR_SET_SECCOMP;
 }
 
-/* Does it make a process with memory of its own? */
+static bool wants_to_be_alone(const struct call *call)
+{
+	return call->number == SYS_unshare || call->number == SYS_setns || sets_filter(call);
+}
+
+/* It succeeded: did it make a process with memory of its own? */
 static bool forks(const struct call *call)
 {
-	return call->number == SYS_fork ||
-			(call->number == SYS_clone && !(call->arguments[0] & CLONE_VM));
+	if (call->number == SYS_clone)
+		return !(call->arguments[0] & CLONE_VM);
+	if (call->number == SYS_clone3)
+		return !(((const struct clone_args *)call->arguments[0])->flags & CLONE_VM);
+	return call->number == SYS_fork;
 }
 
 /* No pthread_atfork handler ran, and libc goes on calling the child by its parent's number. */
@@ -98,13 +110,8 @@ static bool call_begins(const struct call *call, struct gate *gate)
 	case SYS_exit_group:
 		process_ends();
 		break;
-	case SYS_unshare:
-	case SYS_setns:
-		process_becomes_single();
-		break;
 	default:
-		if (sets_filter(call))
-			process_becomes_single();
+		break;
 	}
 	return true;
 }
@@ -129,9 +136,7 @@ static void call_succeeded(const struct call *call, int result)
 			gate_copied((int)a[0], result, FD_OTHER);
 		break;
 	default:
-		if (sets_filter(call))
-			process_is_filtered();
-		else if (forks(call))
+		if (forks(call))
 			forked(result);
 	}
 }
@@ -151,6 +156,18 @@ static long call_copying(const struct call *call)
 	return copy_ended(fd, copy, taken, (int)call_really(call));
 }
 
+static long call_alone(const struct call *call)
+{
+	long result;
+
+	process_alone_begins();
+	result = call_really(call);
+	if (result >= 0 && sets_filter(call))
+		process_is_filtered();
+	process_alone_ends();
+	return result;
+}
+
 __attribute__((noinline)) static long call_told(const struct call *call)
 {
 	struct gate gate;
@@ -158,6 +175,8 @@ __attribute__((noinline)) static long call_told(const struct call *call)
 
 	if (call->number == SYS_dup2 || call->number == SYS_dup3)
 		return call_copying(call);
+	if (wants_to_be_alone(call))
+		return call_alone(call);
 	if (!call_begins(call, &gate))
 		return -1;
 	result = call_really(call);

@@ -37,7 +37,7 @@ static struct {
 	_Atomic uint32_t state;
 	_Atomic uint32_t bell; /* the thread sleeps on it; rung to make it look again */
 	_Atomic uint32_t thread_id;
-	_Atomic bool is_stopping;
+	_Atomic uint32_t holds; /* timer_hold() without its timer_release() */
 	/* No thread could be made: not tried again before a later wake time. */
 	_Atomic uint64_t given_up_ns;
 } timer;
@@ -155,7 +155,7 @@ static bool is_last_alive(void)
 
 static bool must_end(void)
 {
-	return atomic_load_explicit(&timer.is_stopping, memory_order_seq_cst) ||
+	return atomic_load_explicit(&timer.holds, memory_order_seq_cst) ||
 	       atomic_load_explicit(&runtime.has_filter, memory_order_relaxed) || is_last_alive();
 }
 
@@ -214,25 +214,50 @@ static int thread_create(size_t stack_bytes)
 	return error;
 }
 
+static uint64_t signals_change(int how, uint64_t signals)
+{
+	uint64_t before = 0;
+
+	raw_syscall(SYS_rt_sigprocmask, how, (long)&signals, (long)&before, sizeof(signals), 0, 0);
+	return before;
+}
+
+/* The state is TIMER_STARTING. */
+static void thread_start(uint64_t due_ns)
+{
+	int kept = errno, error = EAGAIN;
+
+	/* Who holds it sees that it is starting, or we see the hold. */
+	if (!atomic_load_explicit(&timer.holds, memory_order_seq_cst)) {
+		error = thread_create((size_t)PTHREAD_STACK_MIN + STACK_ABOVE_MINIMUM);
+		/* The program's own thread-local data did not fit. */
+		if (error == EINVAL)
+			error = thread_create(0);
+		if (error)
+			atomic_store_explicit(&timer.given_up_ns, due_ns, memory_order_relaxed);
+	}
+	if (error)
+		atomic_store_explicit(&timer.state, TIMER_IDLE, memory_order_seq_cst);
+	errno = kept;
+}
+
+/*
+ * A handler may have come while this very thread held a lock that pthread_create() wants: where a
+ * signal is blocked, it may be one's handler, so somebody else shall start the thread. All are
+ * blocked meanwhile: no handler leaves by longjmp, and no cancellation comes.
+ */
 static void timer_start(uint64_t due_ns)
 {
 	uint32_t idle = TIMER_IDLE;
-	int kept = errno, error;
 
 	if (due_ns <= atomic_load_explicit(&timer.given_up_ns, memory_order_relaxed) ||
-			atomic_load_explicit(&timer.is_stopping, memory_order_seq_cst) ||
-			!atomic_compare_exchange_strong_explicit(&timer.state, &idle,
-					TIMER_STARTING, memory_order_seq_cst, memory_order_relaxed))
+			signals_change(SIG_BLOCK, 0))
 		return;
-	error = thread_create((size_t)PTHREAD_STACK_MIN + STACK_ABOVE_MINIMUM);
-	/* The program's own thread-local data did not fit. */
-	if (error == EINVAL)
-		error = thread_create(0);
-	if (error) {
-		atomic_store_explicit(&timer.given_up_ns, due_ns, memory_order_relaxed);
-		atomic_store_explicit(&timer.state, TIMER_IDLE, memory_order_seq_cst);
-	}
-	errno = kept;
+	signals_change(SIG_SETMASK, ~0ull);
+	if (atomic_compare_exchange_strong_explicit(&timer.state, &idle, TIMER_STARTING,
+			    memory_order_seq_cst, memory_order_relaxed))
+		thread_start(due_ns);
+	signals_change(SIG_SETMASK, 0);
 }
 
 static bool may_start(void)
@@ -285,24 +310,36 @@ static void wait_until_gone(uint32_t thread_id)
 	}
 }
 
-void timer_stop(void)
+/* On the thread itself when it was the last one alive: glibc runs exit handlers there. */
+static bool is_timer_thread(void)
+{
+	return atomic_load_explicit(&timer.thread_id, memory_order_acquire) ==
+			(uint32_t)raw_syscall(SYS_gettid, 0, 0, 0, 0, 0, 0);
+}
+
+void timer_hold(void)
 {
 	uint32_t thread_id;
 
-	atomic_store_explicit(&timer.is_stopping, true, memory_order_seq_cst);
+	atomic_fetch_add_explicit(&timer.holds, 1, memory_order_seq_cst);
 	for (int step = 0;
 			step < WAIT_STEPS_MAX &&
 			atomic_load_explicit(&timer.state, memory_order_seq_cst) == TIMER_STARTING;
 			step++)
 		wait_step();
 	thread_id = atomic_load_explicit(&timer.thread_id, memory_order_acquire);
-	/* On the thread itself when it was the last one alive: glibc runs exit handlers there. */
-	if (thread_id && thread_id != (uint32_t)raw_syscall(SYS_gettid, 0, 0, 0, 0, 0, 0)) {
-		bell_ring();
-		wait_until_gone(thread_id);
-		atomic_store_explicit(&timer.thread_id, 0, memory_order_relaxed);
-	}
-	atomic_store_explicit(&timer.is_stopping, false, memory_order_seq_cst);
+	if (!thread_id || is_timer_thread())
+		return;
+	bell_ring();
+	wait_until_gone(thread_id);
+	/* Unless another's hold has ended, and the next thread is there. */
+	atomic_compare_exchange_strong_explicit(&timer.thread_id, &thread_id, 0,
+			memory_order_relaxed, memory_order_relaxed);
+}
+
+void timer_release(void)
+{
+	atomic_fetch_sub_explicit(&timer.holds, 1, memory_order_seq_cst);
 }
 
 void timer_forget(void)
@@ -310,7 +347,7 @@ void timer_forget(void)
 	for (uint32_t i = 0; i < WATCHED_MAX; i++)
 		atomic_store_explicit(&timer.watched[i], 0, memory_order_relaxed);
 	atomic_store_explicit(&timer.thread_id, 0, memory_order_relaxed);
-	atomic_store_explicit(&timer.is_stopping, false, memory_order_relaxed);
+	atomic_store_explicit(&timer.holds, 0, memory_order_relaxed);
 	atomic_store_explicit(&timer.given_up_ns, 0, memory_order_relaxed);
 	atomic_store_explicit(&timer.state, TIMER_IDLE, memory_order_relaxed);
 }

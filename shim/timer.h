@@ -5,8 +5,8 @@
  *
  * It blocks all signals, has a small stack and no descriptor, and ends at once when it is the last
  * thread alive, when a seccomp filter was seen, and when nothing is watched. Starting it calls
- * pthread_create(): the one thing in a hook that a signal handler should not do, so it is done once
- * for an open circuit at most, and in threaded programs only (SHUNT_TIMER=auto).
+ * pthread_create(), the one thing in a hook that a signal handler must not do: so a thread that has
+ * a signal blocked never starts it. (A handler that blocks nothing, its own signal included, may.)
  */
 #ifndef SHUNT_SHIM_TIMER_H
 #define SHUNT_SHIM_TIMER_H
@@ -25,10 +25,11 @@ void timer_watch(const struct rule *rule, struct cell *cell, uint64_t due_ns);
 /* The same where the circuit is open, due at the end of its sleep window. */
 void timer_watch_open(const struct rule *rule, const struct breaker *breaker, uint64_t now_ns);
 
-/* Ends the thread and waits until the kernel has let go of it: before unshare(), setns() and a
- * seccomp filter. No system call where there never was one. A later timer_watch() may start it
- * again. Keeps errno. */
-void timer_stop(void);
+/* Ends the thread, waits until the kernel has let go of it, and lets none start until as many
+ * releases as holds: around unshare(), setns() and the setting of a seccomp filter. No system call
+ * where there never was one. Keeps errno. */
+void timer_hold(void);
+void timer_release(void);
 
 /* In a forked child: there is no thread, and nothing is watched. */
 void timer_forget(void);

@@ -136,7 +136,7 @@ Test(timer, a_circuit_that_closes_is_watched_no_more)
 	wait_for_threads(before);
 }
 
-Test(timer, stop_returns_when_the_kernel_has_let_go_of_the_thread)
+Test(timer, a_hold_begins_when_the_kernel_has_let_go_of_the_thread)
 {
 	struct watched late = open_circuit("LATE");
 	unsigned long before = thread_count();
@@ -144,16 +144,53 @@ Test(timer, stop_returns_when_the_kernel_has_let_go_of_the_thread)
 	for (int round = 0; round < 20; round++) {
 		watch(&late);
 		errno = EDOM;
-		timer_stop();
+		timer_hold();
 		cr_assert_eq(thread_count(), before);
+		timer_release();
 		cr_assert_eq(errno, EDOM);
 	}
 }
 
-Test(timer, stopping_what_never_ran_is_nothing)
+Test(timer, holding_what_never_ran_is_nothing)
 {
-	timer_stop();
-	timer_stop();
+	timer_hold();
+	timer_release();
+	timer_hold();
+	timer_release();
+}
+
+Test(timer, none_starts_until_the_last_hold_is_released)
+{
+	struct watched late = open_circuit("LATE");
+	unsigned long before = thread_count();
+
+	timer_hold();
+	timer_hold();
+	watch(&late);
+	timer_release();
+	watch(&late);
+	cr_assert_eq(thread_count(), before);
+	timer_release();
+	watch(&late);
+	cr_assert_eq(thread_count(), before + 1);
+}
+
+Test(timer, a_thread_that_has_a_signal_blocked_starts_none)
+{
+	struct watched late = open_circuit("LATE");
+	unsigned long before = thread_count();
+	sigset_t one, mask;
+
+	sigemptyset(&one);
+	sigaddset(&one, SIGUSR2);
+	pthread_sigmask(SIG_BLOCK, &one, NULL);
+	watch(&late);
+	cr_assert_eq(thread_count(), before);
+	pthread_sigmask(SIG_UNBLOCK, &one, NULL);
+	watch(&late);
+	cr_assert_eq(thread_count(), before + 1);
+	pthread_sigmask(SIG_SETMASK, NULL, &mask);
+	cr_assert(sigisemptyset(&mask));
 }
 
 Test(timer, off_means_never)
@@ -294,7 +331,8 @@ Test(timer, where_no_thread_can_be_made_nothing_happens)
 	watch(&soon);
 	cr_assert_eq(errno, EDOM);
 	cr_assert_eq(thread_count(), before);
-	timer_stop();
+	timer_hold();
+	timer_release();
 }
 
 /* An exit handler of the program's, to tell how the process ended. */
