@@ -26,6 +26,7 @@ PROGRAMS = os.environ.get('E2E_PROGRAMS',
 # Rules by which a program whose target is well must be as without the library. All but the first two judge
 # every connection and lookup of a client; no window is ever full enough to trip.
 CLOSED = 'any volume=1000000'
+OPENS = 'any per=rule consecutive=1 sleep=1h'
 WAYS = {
 	'no rule': {},
 	'a rule that matches nothing': {'OTHER': '192.0.2.1:9'},
@@ -208,6 +209,9 @@ class Program(unittest.TestCase):
 	loose = {}
 	# Scenes that print the same even where every circuit is open: they would be refused anyway.
 	refused = ()
+	# Scenes with one refused connect, after which no connection is asked anything any more: what they print
+	# is the same where that opens all circuits.
+	opening = ()
 	keywords = {}
 	maxDiff = None
 
@@ -227,6 +231,8 @@ class Program(unittest.TestCase):
 				self.check_calls(name, ours)
 		if name in self.refused:
 			self.check_refused(name)
+		if name in self.opening:
+			self.check_opening(name)
 		for reason in re.findall(r'^cannot be tried: (.*)$', self.bare.texts[name], re.M):
 			self.skipTest(reason)
 
@@ -237,11 +243,23 @@ class Program(unittest.TestCase):
 		bare = without(self.bare.calls[name], loose)
 		self.assertEqual(difference(bare, without(ours.calls.get(name, {}), loose)), [])
 
-	def check_refused(self, name):
+	def check_alone(self, name, rule):
+		"""A scene by itself, by a rule under which the target itself may be refused."""
 		argv = [program_path(self.program), name]
+		bare = run(argv, library=False, traced=False, **self.keywords)
+		ours = run(argv, {'TARGET': rule}, traced=False, **self.keywords)
+		self.assertEqual(ours.texts[name], bare.texts[name])
+		return ours
+
+	def check_refused(self, name):
 		with self.subTest('every circuit is open'):
-			ours = run(argv, {'TARGET': 'any force=open'}, traced=False, **self.keywords)
-			self.assertEqual(ours.texts[name], self.bare.texts[name])
+			self.check_alone(name, 'any force=open')
+
+	def check_opening(self, name):
+		with self.subTest('every circuit opens'):
+			ours = self.check_alone(name, OPENS)
+			if not harness.BARE:
+				self.assertEqual(totals(ours.status)['trips'], 1)
 
 	def check_end(self):
 		"""How the process ended, and what it was left with."""

@@ -7,10 +7,19 @@ import parity
 
 class Attempts(parity.Program):
 	program = 'attempts'
+	refused = ('refused', 'bad_arguments', 'bad_sockets', 'lengths', 'mapped_refused',
+		'any_address_refused', 'not_ours')
+	# The timer's signals.
+	loose = {'interrupted': {'rt_sigreturn'}}
 
 
 class Descriptors(parity.Program):
 	program = 'descriptors'
+
+
+class Lifetimes(parity.Program):
+	program = 'lifetimes'
+	opening = ('births_on_old_numbers', 'births_on_cut_numbers', 'uses_of_old_numbers')
 
 
 class Transfers(parity.Program):
@@ -25,7 +34,7 @@ class Fortified(parity.Program):
 	program = 'fortified'
 
 
-for program_class in (Attempts, Descriptors, Transfers, Waits, Fortified):
+for program_class in (Attempts, Descriptors, Lifetimes, Transfers, Waits, Fortified):
 	parity.add_scenes(program_class)
 
 if __name__ == '__main__':

@@ -98,15 +98,25 @@ struct sockaddr_in address_listening(void)
 	return name_of(listener());
 }
 
-struct pair pair_open(void)
+static struct pair pair_open_by(__typeof__(connect) *connects)
 {
 	struct sockaddr_in address = address_listening();
 	struct pair pair;
 
 	pair.client = stream_socket(0);
-	must(connect(pair.client, as_sockaddr(&address), sizeof(address)), "connect");
+	must(connects(pair.client, as_sockaddr(&address), sizeof(address)), "connect");
 	pair.server = must(accept(listening, NULL, NULL), "accept");
 	return pair;
+}
+
+struct pair pair_open(void)
+{
+	return pair_open_by(connect);
+}
+
+struct pair pair_open_unseen(void)
+{
+	return pair_open_by((__typeof__(connect) *)unseen("connect"));
 }
 
 void pair_close(struct pair pair)
@@ -199,8 +209,18 @@ void close_unseen(int fd)
 	must(close_of_libc(fd), "close");
 }
 
+/* Connections that an earlier scene left unaccepted. */
+static void listener_drain(void)
+{
+	struct pollfd entry = { .fd = listening, .events = POLLIN };
+
+	while (poll(&entry, 1, 0) == 1)
+		close(must(accept(listening, NULL, NULL), "accept"));
+}
+
 static void scene_play(const struct scene *scene)
 {
+	listener_drain();
 	printf("-- %s\n", scene->name);
 	scene_marks("begins", scene->name);
 	scene->play();

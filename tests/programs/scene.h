@@ -60,6 +60,9 @@ struct pair {
 struct pair pair_open(void);
 void pair_close(struct pair pair);
 
+/* As pair_open(), by a connect() that the library does not see. */
+struct pair pair_open_unseen(void);
+
 /* A connection on which one request had its answer. */
 struct pair pair_answered(void);
 
