@@ -343,7 +343,11 @@ void gate_so_error(int fd, int *error)
 	if (!connection || process_is_vfork_child())
 		return;
 	if (exchange_has(&connection->exchange, EXCHANGE_CUT)) {
-		*error = ECONNRESET;
+		int kept = errno;
+
+		if (cut_holds(fd))
+			*error = ECONNRESET;
+		errno = kept;
 		return;
 	}
 	now_ns = clock_now_ns();

@@ -90,6 +90,17 @@ static int born_socketpair(void)
 	return ends[0];
 }
 
+/* As of a plug-in with a libc of its own. */
+static int born_unseen_pair(void)
+{
+	int (*socketpair_of_libc)(int, int, int, int[2]) = unseen("socketpair");
+	int ends[2];
+
+	must(socketpair_of_libc(AF_UNIX, SOCK_STREAM, 0, ends), "make a pair");
+	other_end = ends[1];
+	return ends[0];
+}
+
 static int born_eventfd(void)
 {
 	return eventfd(1, 0);
@@ -232,6 +243,7 @@ static const struct birth {
 	{ "pipe", born_pipe },
 	{ "pipe2", born_pipe2 },
 	{ "socketpair", born_socketpair },
+	{ "socketpair out of sight", born_unseen_pair },
 	{ "eventfd", born_eventfd },
 	{ "epoll", born_epoll },
 	{ "timerfd", born_timerfd },
@@ -470,7 +482,7 @@ static void births_on_cut_numbers(void)
 /* Every use is the first one of some number. */
 static void uses_of_old_numbers(void)
 {
-	static const struct birth birth = { "socketpair", born_socketpair };
+	static const struct birth birth = { "socketpair out of sight", born_unseen_pair };
 	struct pair pairs[2 * (COUNT(uses) + 1)];
 
 	prepare(pairs, COUNT(pairs));
