@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Calls in flight, over all processes: at most `limit` hold a place. A bulkhead is a key and the
+ * tables of the segment; nothing is made for one that nobody uses. (Hystrix: the semaphore.)
+ * Lock-free, async-signal-safe.
+ */
+#ifndef SHUNT_CORE_BULKHEAD_H
+#define SHUNT_CORE_BULKHEAD_H
+
+#include <stdint.h>
+
+#include "core/place.h"
+#include "core/seat.h"
+
+#define BULKHEAD_MAX 1024 /* places */
+
+struct bulkhead {
+	struct place_table *places;
+	struct seat_table *seats;
+	uint64_t key; /* of target and purpose */
+};
+
+enum bulkhead_answer {
+	BULKHEAD_TAKEN,
+	BULKHEAD_FULL,
+	BULKHEAD_NO_ROOM /* the segment has no block left, or the process no seat: not limited */
+};
+
+/*
+ * Takes a place for `seat`, of at most `limit` (clamped to BULKHEAD_MAX). Where the limit was
+ * lowered below what is in flight, none is given until less is. `sequence` differs from take to
+ * take of one seat. *ret_place is set where taken; give it back with place_give().
+ */
+enum bulkhead_answer bulkhead_take(const struct bulkhead *bulkhead, seat_t seat, uint32_t limit,
+		uint32_t sequence, struct place *ret_place);
+
+/* How many places are taken, the dead's included. */
+uint32_t bulkhead_in_flight(const struct bulkhead *bulkhead);
+
+/* Frees the places of dead processes. How many those were. Asks `is_alive` once a taken place. */
+uint32_t bulkhead_reclaim(const struct bulkhead *bulkhead, seat_is_alive *is_alive);
+
+#endif

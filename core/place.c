@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT */
+#include "core/place.h"
+
+#include <stddef.h>
+
+/* How far from where its hash points a block may be. */
+#define REACH 16
+
+static uint64_t mix(uint64_t key, uint32_t ordinal)
+{
+	uint64_t mixed = key + (ordinal + 1) * UINT64_C(0x9e3779b97f4a7c15);
+
+	mixed = (mixed ^ mixed >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+	mixed = (mixed ^ mixed >> 27) * UINT64_C(0x94d049bb133111eb);
+	mixed ^= mixed >> 31;
+	return mixed ? mixed : 1;
+}
+
+static struct place_block *block_at(struct place_table *table, uint64_t owner, uint32_t step)
+{
+	return &table->blocks[(owner + step) % PLACE_BLOCKS];
+}
+
+static struct place_block *find(struct place_table *table, uint64_t owner)
+{
+	for (uint32_t step = 0; step < REACH; step++) {
+		struct place_block *block = block_at(table, owner, step);
+		uint64_t seen = atomic_load_explicit(&block->owner, memory_order_acquire);
+
+		if (seen == owner)
+			return block;
+		if (seen == 0)
+			return NULL;
+	}
+	return NULL;
+}
+
+/* All who look for the same block try the same ones in the same order, so they agree on it. */
+static struct place_block *claim_free(struct place_table *table, uint64_t owner)
+{
+	for (uint32_t step = 0; step < REACH; step++) {
+		struct place_block *block = block_at(table, owner, step);
+		uint64_t seen = 0;
+
+		if (atomic_compare_exchange_strong_explicit(&block->owner, &seen, owner,
+				    memory_order_acq_rel, memory_order_acquire) ||
+				seen == owner)
+			return block;
+	}
+	return NULL;
+}
+
+static bool is_idle(const struct place_block *block)
+{
+	return place_tally(block, 0).taken == 0;
+}
+
+/* A bulkhead with nothing in flight needs no block: its next call makes one again. Whoever takes a
+ * place of it meanwhile sees that the owner changed, and gives it back. */
+static struct place_block *claim_idle(struct place_table *table, uint64_t owner)
+{
+	for (uint32_t step = 0; step < REACH; step++) {
+		struct place_block *block = block_at(table, owner, step);
+		uint64_t seen = atomic_load_explicit(&block->owner, memory_order_acquire);
+
+		if (seen == owner)
+			return block;
+		/* seq_cst, as in place_take(): of owner and place, one of the two sees the other. */
+		if (is_idle(block) && atomic_compare_exchange_strong_explicit(&block->owner, &seen,
+						      owner, memory_order_seq_cst,
+						      memory_order_relaxed))
+			return block;
+	}
+	return NULL;
+}
+
+struct place_block *place_block(struct place_table *table, uint64_t key, uint32_t ordinal,
+		bool make)
+{
+	uint64_t owner = mix(key, ordinal);
+	struct place_block *block = find(table, owner);
+
+	if (block != NULL || !make)
+		return block;
+	block = claim_free(table, owner);
+	return block != NULL ? block : claim_idle(table, owner);
+}
+
+struct place_tally place_tally(const struct place_block *block, uint32_t limit)
+{
+	struct place_tally tally = { .free = PLACES_IN_BLOCK };
+
+	for (uint32_t i = PLACES_IN_BLOCK; i-- > 0;) {
+		bool is_taken = atomic_load_explicit(&block->places[i], memory_order_acquire) != 0;
+
+		tally.taken += is_taken;
+		tally.beyond += is_taken && i >= limit;
+		if (!is_taken && i < limit)
+			tally.free = i;
+	}
+	return tally;
+}
+
+static uint64_t word_of(seat_t seat, uint32_t sequence)
+{
+	return (uint64_t)seat << 32 | sequence;
+}
+
+bool place_take(struct place_table *table, struct place_block *block, uint64_t key,
+		uint32_t ordinal, uint32_t index, seat_t seat, uint32_t sequence,
+		struct place *ret_place)
+{
+	uint64_t free = 0;
+	struct place place = {
+		.number = (uint32_t)(block - table->blocks) * PLACES_IN_BLOCK + index + 1,
+		.sequence = sequence,
+		.seat = seat,
+	};
+
+	/* seq_cst: before the owner is looked at again. */
+	if (!atomic_compare_exchange_strong_explicit(&block->places[index], &free,
+			    word_of(seat, sequence), memory_order_seq_cst, memory_order_relaxed))
+		return false;
+	if (atomic_load_explicit(&block->owner, memory_order_seq_cst) != mix(key, ordinal)) {
+		place_give(table, place);
+		return false;
+	}
+	*ret_place = place;
+	return true;
+}
+
+bool place_give(struct place_table *table, struct place place)
+{
+	uint32_t number = place.number - 1;
+	uint64_t held = word_of(place.seat, place.sequence);
+
+	if (number >= PLACE_BLOCKS * PLACES_IN_BLOCK)
+		return false;
+	/* release: whoever takes it sees all that its holder did. */
+	return atomic_compare_exchange_strong_explicit(
+			&table->blocks[number / PLACES_IN_BLOCK].places[number % PLACES_IN_BLOCK],
+			&held, 0, memory_order_acq_rel, memory_order_relaxed);
+}
+
+uint32_t place_reclaim(struct place_block *block, struct seat_table *seats,
+		seat_is_alive *is_alive)
+{
+	uint32_t freed = 0;
+
+	for (uint32_t i = 0; i < PLACES_IN_BLOCK; i++) {
+		uint64_t seen = atomic_load_explicit(&block->places[i], memory_order_acquire);
+
+		if (seen && !seat_is_held(seats, (seat_t)(seen >> 32), is_alive) &&
+				atomic_compare_exchange_strong_explicit(&block->places[i], &seen, 0,
+						memory_order_acq_rel, memory_order_relaxed))
+			freed++;
+	}
+	return freed;
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "core/place.h"
+
+static struct place_table table;
+static struct seat_table seats;
+
+#define KEY  UINT64_C(0x1234567)
+#define SEAT 0x1001
+
+static bool nobody_is_alive(struct seat_owner owner)
+{
+	(void)owner;
+	return false;
+}
+
+static bool take(struct place_block *block, uint32_t index, uint32_t sequence, struct place *place)
+{
+	return place_take(&table, block, KEY, 0, index, SEAT, sequence, place);
+}
+
+Test(place, a_block_is_made_once_and_found_again)
+{
+	struct place_block *block;
+
+	cr_expect_null(place_block(&table, KEY, 0, false));
+	block = place_block(&table, KEY, 0, true);
+	cr_assert_not_null(block);
+	cr_expect_eq(place_block(&table, KEY, 0, true), block);
+	cr_expect_eq(place_block(&table, KEY, 0, false), block);
+	cr_expect_neq(place_block(&table, KEY, 1, true), block);
+	cr_expect_neq(place_block(&table, KEY + 1, 0, true), block);
+}
+
+Test(place, one_holds_it_and_gives_it_back_once)
+{
+	struct place_block *block = place_block(&table, KEY, 0, true);
+	struct place place, other;
+
+	cr_assert(take(block, 3, 1, &place));
+	cr_expect_not(take(block, 3, 2, &other));
+	cr_expect(place_give(&table, place));
+	cr_expect_not(place_give(&table, place));
+	cr_assert(take(block, 3, 2, &other));
+	cr_expect_not(place_give(&table, place), "it is another call's now");
+	cr_expect(place_give(&table, other));
+	cr_expect_not(place_give(&table, (struct place){ 0 }));
+	cr_expect_not(place_give(&table, (struct place){ .number = UINT32_MAX }));
+}
+
+Test(place, a_tally_knows_what_is_free_below_a_limit)
+{
+	struct place_block *block = place_block(&table, KEY, 0, true);
+	struct place place;
+
+	cr_assert(take(block, 0, 1, &place));
+	cr_assert(take(block, 5, 2, &place));
+	cr_expect_eq(place_tally(block, 15).free, 1);
+	cr_expect_eq(place_tally(block, 15).taken, 2);
+	cr_expect_eq(place_tally(block, 15).beyond, 0);
+	cr_expect_eq(place_tally(block, 1).free, PLACES_IN_BLOCK);
+	cr_expect_eq(place_tally(block, 1).beyond, 1);
+}
+
+Test(place, a_full_table_gives_idle_blocks_away_and_busy_ones_not)
+{
+	struct place_block *busy = place_block(&table, KEY, 0, true);
+	struct place place;
+	uint32_t made = 1;
+
+	cr_assert(take(busy, 0, 1, &place));
+	for (uint64_t key = 1; key < 20 * PLACE_BLOCKS; key++)
+		made += place_block(&table, key << 20, 0, true) != NULL;
+	cr_expect_eq(made, 20 * PLACE_BLOCKS, "an idle one is always within reach");
+	cr_expect_eq(place_block(&table, KEY, 0, false), busy);
+	cr_expect(place_give(&table, place));
+}
+
+Test(place, a_place_of_a_block_that_was_given_away_is_given_back)
+{
+	struct place_block *block = place_block(&table, KEY, 0, true);
+	struct place place;
+
+	atomic_store(&block->owner, 77);
+	cr_expect_not(take(block, 0, 1, &place));
+	cr_expect_eq(place_tally(block, 15).taken, 0);
+}
+
+Test(place, the_dead_lose_their_places)
+{
+	struct place_block *block = place_block(&table, KEY, 0, true);
+	struct place place;
+
+	cr_assert(take(block, 0, 1, &place));
+	cr_assert(take(block, 9, 2, &place));
+	cr_expect_eq(place_reclaim(block, &seats, nobody_is_alive), 2);
+	cr_expect_eq(place_tally(block, 15).taken, 0);
+	cr_expect_not(place_give(&table, place));
+}
+
+Test(place, any_bytes_are_a_table)
+{
+	memset(&table, 0xa5, sizeof(table));
+	for (uint64_t key = 0; key < 1000; key++)
+		cr_expect_null(place_block(&table, key, 0, true));
+}
