@@ -9,6 +9,7 @@
 #include "cli/terminal.h"
 #include "cli/label.h"
 #include "core/breaker.h"
+#include "core/control.h"
 #include "core/clock.h"
 #include "core/text.h"
 
@@ -104,11 +105,11 @@ static void control_apply(const struct control *control, struct segment *segment
 		.pid = (uint32_t)getpid(),
 	};
 	if (control->action == CONTROL_TRIP)
-		breaker_trip(&breaker, clock_now_ns());
+		control_trip(&breaker, clock_now_ns());
 	else if (control->action == CONTROL_RESET)
-		breaker_reset(&breaker, clock_now_ns());
+		control_reset(&breaker, clock_now_ns());
 	else
-		breaker_force(&breaker, control->force, clock_now_ns());
+		control_force(&breaker, control->force, clock_now_ns());
 	if (!snapshot_take(segment, index, clock_now_ns(), &after))
 		return;
 	printf("%s: ", label_cell(&after, text));

@@ -1,38 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/breaker.h"
 
-#include <string.h>
-
 #include "core/meter.h"
+#include "core/notice.h"
+#include "core/policy.h"
 
 #define USED_RESOLUTION_NS UINT64_C(1000000000)
 
 static uint32_t to_ms(uint64_t ns)
 {
 	return (uint32_t)(ns / 1000000);
-}
-
-static uint32_t at_most(uint32_t value, uint32_t limit)
-{
-	return value < limit ? value : limit;
-}
-
-static struct circuit_policy make_policy(const struct settings *settings)
-{
-	return (struct circuit_policy){
-			.sleep_ms = at_most(settings->sleep_ms, SETTINGS_MAX_MS),
-			.lease_ms = at_most(settings->lease_ms, SETTINGS_MAX_MS),
-			.probes = settings->probes == 0
-						  ? 1
-						  : at_most(settings->probes, CIRCUIT_MAX_PROBES),
-			.probes_ratio = settings->probes_ratio,
-			.errors_ratio = settings->errors_ratio,
-			.slow_ratio = settings->slow_ns != 0 ? settings->slow_ratio : UINT32_MAX,
-			.backoff_factor_thousandths = settings->backoff_factor_thousandths,
-			.backoff_max_ms = at_most(settings->backoff_max_ms, SETTINGS_MAX_MS),
-			.judges_by_rate = settings->half_open == HALF_OPEN_RATE,
-			.releases_neutral = settings->neutral == NEUTRAL_RELEASE,
-	};
 }
 
 static enum force force_in_effect(const struct breaker *breaker)
@@ -70,28 +47,6 @@ static void note_sleep(struct cell *cell, const struct circuit_policy *policy)
 	store_if_new(&cell->sleep_ms, circuit_sleep_ms(&cell->circuit, policy, epoch));
 }
 
-__attribute__((cold, noinline)) static void write_event(const struct breaker *breaker,
-		enum event_kind kind, struct window_sum sum, uint32_t detail, uint64_t now_ns)
-{
-	const struct cell_key *key = &breaker->cell->key;
-	struct event event = {
-			.time_ns = now_ns,
-			.kind = kind,
-			.pid = breaker->pid,
-			.requests = (uint32_t)sum.total,
-			.errors = (uint32_t)sum.errors,
-			.detail = detail,
-			.is_lookup = key->kind == CELL_LOOKUP,
-	};
-
-	if (breaker->events == NULL)
-		return;
-	memcpy(event.name, key->name, sizeof(event.name));
-	event.name[sizeof(event.name) - 1] = '\0';
-	cell_key_describe(key, event.target, sizeof(event.target));
-	event_write(breaker->events, &event);
-}
-
 /* Told to exactly one caller, so the event and the total are written once. */
 static void announce(const struct breaker *breaker, enum transition transition,
 		struct window_sum sum, uint64_t now_ns)
@@ -107,7 +62,8 @@ static void announce(const struct breaker *breaker, enum transition transition,
 		return;
 	if (transition == TRANSITION_TRIPPED)
 		cell_count(breaker->cell, CELL_TOTAL_trips);
-	write_event(breaker, kinds[transition], sum, 0, now_ns);
+	notice_write(breaker->events, breaker->cell, breaker->pid,
+			(struct notice){ kinds[transition], .sum = sum }, now_ns);
 }
 
 __attribute__((noinline)) static enum transition trip(
@@ -142,29 +98,61 @@ static struct decision admit(enum permit_kind kind, uint32_t epoch, struct permi
 	return (struct decision){.is_admitted = true};
 }
 
+uint32_t breaker_concurrency(const struct breaker *breaker)
+{
+	uint32_t by_hand =
+			atomic_load_explicit(&breaker->cell->concurrency, memory_order_relaxed);
+
+	return by_hand != 0 ? by_hand : breaker->settings->concurrency;
+}
+
+/* True where a place was taken, or none is needed. */
+static bool take_place(const struct breaker *breaker, struct place *ret_place)
+{
+	uint32_t limit = breaker_concurrency(breaker);
+	struct bulkhead bulkhead;
+
+	if (limit == 0 || breaker->holder == NULL)
+		return true;
+	bulkhead = bulkhead_of(breaker->holder, breaker->cell_hash, BULKHEAD_CALLS);
+	return bulkhead_take(&bulkhead, breaker->holder, limit, ret_place) != BULKHEAD_FULL;
+}
+
+static void give_place(const struct breaker *breaker, struct place *place)
+{
+	if (place->number != 0)
+		place_give(breaker->holder->places, *place);
+	*place = (struct place){ 0 };
+}
+
 /* The circuit was seen open or half-open. Out of line: its frame is not for every call. */
 __attribute__((noinline)) static struct decision acquire_probe(const struct breaker *breaker,
-		uint64_t now_ns, uint64_t random, struct permit *ret_permit)
+		uint64_t now_ns, uint64_t random, struct permit *ret_permit,
+		struct place *ret_place)
 {
 	struct cell *cell = breaker->cell;
-	struct circuit_policy policy = make_policy(breaker->settings);
+	struct circuit_policy policy = policy_of(breaker->settings);
 	enum transition transition;
 
 	if (policy.backoff_factor_thousandths != 0)
 		note_sleep(cell, &policy);
 	if (!circuit_admits(&cell->circuit, &policy, to_ms(now_ns)))
 		return refuse(breaker, TRANSITION_NONE);
-	/* A bulkhead belongs here: what it refuses must not have taken the half-open slot. */
+	/* Before the half-open slot, which a call without a place must not take. */
+	if (!take_place(breaker, ret_place))
+		return (struct decision){.is_full = true};
 	transition = circuit_acquire(&cell->circuit, &policy, to_ms(now_ns), random, ret_permit);
 	announce(breaker, transition, (struct window_sum){0}, now_ns);
-	if (ret_permit->kind == PERMIT_NONE)
-		return refuse(breaker, transition);
-	return (struct decision){.is_admitted = true, .transition = transition};
+	if (ret_permit->kind != PERMIT_NONE)
+		return (struct decision){.is_admitted = true, .transition = transition};
+	give_place(breaker, ret_place);
+	return refuse(breaker, transition);
 }
 
 /* The circuit was seen closed. Out of line, so that a refusal needs no frame. */
 __attribute__((noinline)) static struct decision acquire_closed(const struct breaker *breaker,
-		uint32_t epoch, uint64_t now_ns, uint64_t random, struct permit *ret_permit)
+		uint32_t epoch, uint64_t now_ns, uint64_t random, struct permit *ret_permit,
+		struct place *ret_place)
 {
 	struct cell *cell = breaker->cell;
 	struct circuit_view view;
@@ -178,7 +166,7 @@ __attribute__((noinline)) static struct decision acquire_closed(const struct bre
 	/* Whoever was faster has decided for this call too. */
 	view = circuit_read(&cell->circuit);
 	if (view.state != CIRCUIT_CLOSED)
-		return acquire_probe(breaker, now_ns, random, ret_permit);
+		return acquire_probe(breaker, now_ns, random, ret_permit, ret_place);
 	return admit(PERMIT_NORMAL, view.epoch, ret_permit);
 }
 
@@ -189,8 +177,9 @@ static bool is_asleep(const struct settings *settings, struct circuit_view view,
 	       circuit_elapsed_ms(view.time_ms, to_ms(now_ns)) <= settings->sleep_ms;
 }
 
-struct decision breaker_acquire(const struct breaker *breaker, uint64_t now_ns, uint64_t random,
-		struct permit *ret_permit)
+/* All but the place of a call that is no probe. */
+static inline struct decision acquire(const struct breaker *breaker, uint64_t now_ns,
+		uint64_t random, struct permit *ret_permit, struct place *ret_place)
 {
 	const struct settings *settings = breaker->settings;
 	struct cell *cell = breaker->cell;
@@ -198,6 +187,7 @@ struct decision breaker_acquire(const struct breaker *breaker, uint64_t now_ns, 
 	struct circuit_view view;
 
 	*ret_permit = (struct permit){.kind = PERMIT_NONE};
+	*ret_place = (struct place){ 0 };
 	store_if_new(&cell->override.by_rule, (uint32_t)settings->force);
 	if (force == FORCE_OPEN)
 		return refuse(breaker, TRANSITION_NONE);
@@ -208,10 +198,31 @@ struct decision breaker_acquire(const struct breaker *breaker, uint64_t now_ns, 
 	if (force == FORCE_CLOSED)
 		return admit(PERMIT_NORMAL, view.epoch, ret_permit);
 	if (view.state == CIRCUIT_CLOSED)
-		return acquire_closed(breaker, view.epoch, now_ns, random, ret_permit);
+		return acquire_closed(breaker, view.epoch, now_ns, random, ret_permit, ret_place);
 	if (is_asleep(settings, view, now_ns))
 		return refuse(breaker, TRANSITION_NONE);
-	return acquire_probe(breaker, now_ns, random, ret_permit);
+	return acquire_probe(breaker, now_ns, random, ret_permit, ret_place);
+}
+
+/* A permit that is no probe's leaves no trace until it is reported. */
+__attribute__((noinline)) static struct decision limit(const struct breaker *breaker,
+		struct decision decision, struct permit *ret_permit, struct place *ret_place)
+{
+	if (!decision.is_admitted || ret_permit->kind == PERMIT_PROBE ||
+			take_place(breaker, ret_place))
+		return decision;
+	*ret_permit = (struct permit){.kind = PERMIT_NONE};
+	return (struct decision){.is_full = true, .transition = decision.transition};
+}
+
+struct decision breaker_acquire(const struct breaker *breaker, uint64_t now_ns, uint64_t random,
+		struct permit *ret_permit, struct place *ret_place)
+{
+	struct decision decision = acquire(breaker, now_ns, random, ret_permit, ret_place);
+
+	if (breaker_concurrency(breaker) == 0)
+		return decision;
+	return limit(breaker, decision, ret_permit, ret_place);
 }
 
 static const enum cell_total total_of[OUTCOME_COUNT] = {
@@ -261,7 +272,7 @@ __attribute__((noinline)) static enum transition report_probe(const struct break
 {
 	const struct settings *settings = breaker->settings;
 	struct cell *cell = breaker->cell;
-	struct circuit_policy policy = make_policy(settings);
+	struct circuit_policy policy = policy_of(settings);
 	struct probe_settlement settled = circuit_settle(&cell->circuit, &policy, permit,
 			end_of_probe(settings, outcome), meter_is_slow(settings, duration_ns),
 			to_ms(now_ns));
@@ -300,6 +311,17 @@ static inline enum transition report_normal(const struct breaker *breaker, uint3
 	return is_counted && is_judged ? judge(breaker, epoch, now_ns) : TRANSITION_NONE;
 }
 
+enum transition breaker_reject(const struct breaker *breaker, enum cell_total reason,
+		uint64_t now_ns)
+{
+	struct circuit_view view = circuit_read(&breaker->cell->circuit);
+	bool is_judged = view.state == CIRCUIT_CLOSED && force_in_effect(breaker) != FORCE_CLOSED;
+
+	if (reason != CELL_TOTAL_rejected)
+		cell_count(breaker->cell, reason);
+	return report_normal(breaker, view.epoch, is_judged, OUTCOME_REJECTED, 0, now_ns);
+}
+
 enum transition breaker_report(const struct breaker *breaker, struct permit permit,
 		enum outcome outcome, uint64_t duration_ns, uint64_t now_ns)
 {
@@ -321,14 +343,14 @@ enum transition breaker_report(const struct breaker *breaker, struct permit perm
 struct permit breaker_renew(const struct breaker *breaker, struct permit permit,
 		uint32_t remaining_ms, uint64_t now_ns)
 {
-	struct circuit_policy policy = make_policy(breaker->settings);
+	struct circuit_policy policy = policy_of(breaker->settings);
 
 	return circuit_renew(&breaker->cell->circuit, &policy, permit, remaining_ms, to_ms(now_ns));
 }
 
 enum transition breaker_wake(const struct breaker *breaker, uint64_t now_ns)
 {
-	struct circuit_policy policy = make_policy(breaker->settings);
+	struct circuit_policy policy = policy_of(breaker->settings);
 	enum transition transition;
 
 	if (force_in_effect(breaker) != FORCE_NONE)
@@ -340,7 +362,7 @@ enum transition breaker_wake(const struct breaker *breaker, uint64_t now_ns)
 
 uint64_t breaker_wake_time_ns(const struct breaker *breaker, uint64_t now_ns)
 {
-	struct circuit_policy policy = make_policy(breaker->settings);
+	struct circuit_policy policy = policy_of(breaker->settings);
 	struct circuit_view view = circuit_read(&breaker->cell->circuit);
 	uint32_t sleep_ms, elapsed_ms;
 
@@ -367,33 +389,11 @@ enum circuit_state breaker_state(const struct breaker *breaker, uint64_t now_ns)
 	}
 }
 
-void breaker_trip(const struct breaker *breaker, uint64_t now_ns)
-{
-	if (circuit_set(&breaker->cell->circuit, CIRCUIT_OPEN, to_ms(now_ns)) == CIRCUIT_CLOSED)
-		cell_count(breaker->cell, CELL_TOTAL_trips);
-	write_event(breaker, EVENT_TRIPPED_BY_HAND, (struct window_sum){0}, 0, now_ns);
-}
-
-void breaker_half(const struct breaker *breaker, uint64_t now_ns)
-{
-	circuit_set(&breaker->cell->circuit, CIRCUIT_HALF_OPEN, to_ms(now_ns));
-	write_event(breaker, EVENT_HALF_OPENED, (struct window_sum){0}, 0, now_ns);
-}
-
-void breaker_reset(const struct breaker *breaker, uint64_t now_ns)
-{
-	circuit_set(&breaker->cell->circuit, CIRCUIT_CLOSED, to_ms(now_ns));
-	write_event(breaker, EVENT_RESET, (struct window_sum){0}, 0, now_ns);
-}
-
-void breaker_force(const struct breaker *breaker, enum force force, uint64_t now_ns)
+enum transition breaker_judge(const struct breaker *breaker, uint64_t now_ns)
 {
 	struct circuit_view view = circuit_read(&breaker->cell->circuit);
 
-	atomic_store_explicit(
-			&breaker->cell->override.force, (uint32_t)force, memory_order_relaxed);
-	write_event(breaker, EVENT_FORCED, (struct window_sum){0}, force, now_ns);
-	/* While forced closed nothing was judged. */
-	if (view.state == CIRCUIT_CLOSED && force_in_effect(breaker) == FORCE_NONE)
-		judge(breaker, view.epoch, now_ns);
+	if (view.state != CIRCUIT_CLOSED || force_in_effect(breaker) != FORCE_NONE)
+		return TRANSITION_NONE;
+	return judge(breaker, view.epoch, now_ns);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The breaker: acquire, report, release; trip, reset, force by hand. Composes circuit, window,
+ * The breaker: acquire, report, release. Composes circuit, window,
  * totals and events of one cell with the settings of this process's rule. (Hystrix semantics:
  * DESIGN.md section 4.)
  *
@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/bulkhead.h"
 #include "core/cell.h"
 #include "core/circuit.h"
 #include "core/event.h"
@@ -26,10 +27,13 @@ struct breaker {
 	const struct settings *settings;
 	struct event_ring *events; /* may be NULL: nothing is recorded */
 	uint32_t pid;              /* for events */
+	struct holder *holder;     /* of the process; may be NULL: no bulkhead */
+	uint64_t cell_hash;        /* of the cell's key; used with a holder only */
 };
 
 struct decision {
 	bool is_admitted;
+	bool is_full; /* refused by the bulkhead, and nothing was counted yet: see below */
 	enum transition transition; /* what this very acquire changed, for the log */
 };
 
@@ -37,9 +41,22 @@ struct decision {
  * Asks for a permit. Admitted: *ret_permit is set and must be ended by exactly one
  * breaker_report(). Refused: counted as short-circuited, *ret_permit is PERMIT_NONE. `random` is
  * any 64-bit number, used only with probes=20%.
+ *
+ * Where the rule limits `concurrency` an admitted call holds *ret_place too, to be given back with
+ * place_give() when it has truly ended, which may be after the permit has. No place left: is_full;
+ * the caller waits and asks again, or counts it with breaker_reject(). All zero where no place was
+ * needed. A full bulkhead never takes a half-open slot.
  */
 struct decision breaker_acquire(const struct breaker *breaker, uint64_t now_ns, uint64_t random,
-		struct permit *ret_permit);
+		struct permit *ret_permit, struct place *ret_place);
+
+/* Counts a call that a bulkhead, a queue or a pool rejected: as `rejected`, as `reason` (one of the
+ * CELL_TOTAL_rejected...), and in the window as the rule's `rejects` says. */
+enum transition breaker_reject(const struct breaker *breaker, enum cell_total reason,
+		uint64_t now_ns);
+
+/* The limit of `concurrency` in force, 0: none. What was set by hand beats the rule. */
+uint32_t breaker_concurrency(const struct breaker *breaker);
 
 /*
  * Ends a permit. `outcome` is SUCCESS, FAILURE, TIMEOUT, REJECTED, CANCELLED, IGNORED or UNUSED;
@@ -68,11 +85,8 @@ uint64_t breaker_wake_time_ns(const struct breaker *breaker, uint64_t now_ns);
 /* The state that an acquire would see, forces included, without changing anything. */
 enum circuit_state breaker_state(const struct breaker *breaker, uint64_t now_ns);
 
-/* By hand. trip opens (again, with a new sleep window), half lets probes through at once, reset
- * closes with an empty window and a new epoch. force: FORCE_NONE lifts it. */
-void breaker_trip(const struct breaker *breaker, uint64_t now_ns);
-void breaker_half(const struct breaker *breaker, uint64_t now_ns);
-void breaker_reset(const struct breaker *breaker, uint64_t now_ns);
-void breaker_force(const struct breaker *breaker, enum force force, uint64_t now_ns);
+/* A closed circuit: does what was counted trip it? After its force was lifted, which judged
+ * nothing. */
+enum transition breaker_judge(const struct breaker *breaker, uint64_t now_ns);
 
 #endif

@@ -88,9 +88,18 @@ static bool is_one_too_many(const struct bulkhead *bulkhead, const struct survey
 	return seen->beyond > 0 && survey(bulkhead, limit).taken > limit;
 }
 
-enum bulkhead_answer bulkhead_take(const struct bulkhead *bulkhead, seat_t seat, uint32_t limit,
-		uint32_t sequence, struct place *ret_place)
+struct bulkhead bulkhead_of(const struct holder *holder, uint64_t cell_hash,
+		enum bulkhead_purpose purpose)
 {
+	return (struct bulkhead){ holder->places, holder->seats, cell_hash ^ (uint64_t)purpose << 62 };
+}
+
+enum bulkhead_answer bulkhead_take(const struct bulkhead *bulkhead, struct holder *holder,
+		uint32_t limit, struct place *ret_place)
+{
+	seat_t seat = atomic_load_explicit(&holder->seat, memory_order_relaxed);
+	uint32_t sequence = atomic_fetch_add_explicit(&holder->sequence, 1, memory_order_relaxed);
+
 	if (limit > BULKHEAD_MAX)
 		limit = BULKHEAD_MAX;
 	if (seat == 0)

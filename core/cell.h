@@ -36,7 +36,10 @@ enum cell_kind { CELL_CONNECTION, CELL_LOOKUP };
 	TOTAL(unused) \
 	TOTAL(late) \
 	TOTAL(injected) \
-	TOTAL(trips)
+	TOTAL(trips) \
+	TOTAL(rejected_connections) \
+	TOTAL(rejected_queue) \
+	TOTAL(rejected_pool)
 
 enum cell_total {
 #define TOTAL(name) CELL_TOTAL_##name,
@@ -81,7 +84,8 @@ struct cell {
 	/* What `state`, `retry_in_ms` are shown with: the settings of whoever acquired last. */
 	_Atomic uint32_t sleep_ms;
 	_Atomic uint32_t lease_ms;
-	uint64_t reserved;
+	_Atomic uint32_t concurrency; /* by hand, which beats what rules say; 0: not set */
+	_Atomic uint32_t released;    /* places given back while somebody waited: a futex */
 };
 
 static_assert(sizeof(struct cell) == 2048, "cell layout is shared: bump SEGMENT_VERSION");

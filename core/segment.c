@@ -14,6 +14,8 @@ static const char magic[8] = "shunt\r\n";
 static_assert(offsetof(struct segment, rules) == 256, "layout is shared: bump SEGMENT_VERSION");
 static_assert(offsetof(struct segment, events) == 33024, "layout is shared: bump SEGMENT_VERSION");
 static_assert(offsetof(struct segment, table) == 131392, "layout is shared: bump SEGMENT_VERSION");
+static_assert(offsetof(struct segment, seats) == 953856, "layout is shared: bump SEGMENT_VERSION");
+static_assert(offsetof(struct segment, places) == 957952, "layout is shared: bump SEGMENT_VERSION");
 
 void segment_format(struct segment *segment)
 {

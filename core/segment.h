@@ -16,8 +16,10 @@
 #include "core/cell.h"
 #include "core/cell_table.h"
 #include "core/event.h"
+#include "core/place.h"
+#include "core/seat.h"
 
-#define SEGMENT_VERSION 1
+#define SEGMENT_VERSION 2
 #define SEGMENT_CELLS CELL_TABLE_SIZE
 #define SEGMENT_RULES 128
 #define SEGMENT_PATH_SIZE 256
@@ -51,11 +53,13 @@ struct segment {
 	struct segment_rule rules[SEGMENT_RULES];
 	struct event_ring events;
 	struct cell_table table;
+	struct seat_table seats;
+	struct place_table places;
 };
 
 static_assert(sizeof(struct segment) <= 1048576, "a segment is at most 1 MiB");
 
-/* Where this process's shared state lives by default: "/dev/shm/shunt-<euid>-<pid namespace>-v1".
+/* Where this process's shared state lives by default: "/dev/shm/shunt-<euid>-<pid namespace>-v2".
  * False if it can't be told (no /proc). Makes system calls. */
 bool segment_default_path(char *ret, size_t size);
 

@@ -36,6 +36,7 @@ struct settings {
 	uint32_t backoff_factor_thousandths; /* 0: off; 2 is 2000 */
 	uint32_t backoff_max_ms;
 	uint64_t abandon_ns;
+	uint32_t concurrency;	  /* calls in flight; 0: off */
 	enum half_open_mode half_open;
 	enum neutral_mode neutral;
 	enum force force;

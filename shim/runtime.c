@@ -66,14 +66,14 @@ uint64_t runtime_random(const struct cell *cell)
 }
 
 /* What of an endpoint a cell is for, by the rule's `per`. */
-struct place {
+struct scope {
 	char host[HOST_SIZE];
 	struct address address;
 	uint16_t port;
 };
 
-static void place_of(const struct rule *rule, enum cell_kind kind, const struct endpoint *endpoint,
-		struct place *ret)
+static void scope_of(const struct rule *rule, enum cell_kind kind, const struct endpoint *endpoint,
+		struct scope *ret)
 {
 	ret->host[0] = '\0';
 	ret->address = (struct address){ 0 };
@@ -90,7 +90,7 @@ static void place_of(const struct rule *rule, enum cell_kind kind, const struct 
 	ret->address = *endpoint->address;
 }
 
-/* Of the same things as place_of(), without making text of them. */
+/* Of the same things as scope_of(), without making text of them. */
 static uint64_t endpoint_hash(const struct rule *rule, enum cell_kind kind,
 		const struct endpoint *endpoint)
 {
@@ -156,11 +156,11 @@ struct cell *runtime_cell(const struct rule *rule, enum cell_kind kind,
 	struct hint *hint = &hints[hash % HINT_COUNT];
 	uint64_t key_hash;
 	struct cell *cell = hint_read(hint, hash, &key_hash);
-	struct place place;
+	struct scope place;
 	struct cell_key key;
 
 	if (!cell) {
-		place_of(rule, kind, endpoint, &place);
+		scope_of(rule, kind, endpoint, &place);
 		cell_key_make(&key, kind, rule->name, place.host, &place.address, place.port,
 				&rule->settings.window);
 		key_hash = cell_key_hash(&key);

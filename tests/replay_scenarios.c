@@ -11,6 +11,8 @@
 #include <unistd.h>
 
 #include "core/breaker.h"
+#include "core/bulkhead.h"
+#include "core/control.h"
 #include "core/segment.h"
 #include "tests/replay_script.h"
 
@@ -19,14 +21,30 @@
 #define ATTACH_EVERY_MS 600
 #define ATTACH_LAST_MS 4900
 #define SLOW_NS 1000000000u
+#define MAX_PROCESSES 4
 
 /* A permit that somebody holds, or held. */
 struct holding {
 	char *id;
 	const char *proc;
 	struct permit permit;
+	struct place place;
 	bool is_ended, is_dead;
 };
+
+/* A process of the script, by name; its number is its pid. */
+struct process {
+	const char *name; /* NULL where a script names none */
+	struct holder holder;
+	bool is_dead;
+};
+
+static struct process processes[MAX_PROCESSES];
+
+static bool process_is_alive(struct seat_owner owner)
+{
+	return owner.pid <= MAX_PROCESSES && !processes[owner.pid - 1].is_dead;
+}
 
 /* One scenario under way. */
 struct play {
@@ -81,8 +99,60 @@ static void *must_have(void *memory)
 	return memory;
 }
 
+static bool has_name(const struct process *process, const char *name)
+{
+	if (process->name == NULL || name == NULL)
+		return process->name == name;
+	return strcmp(process->name, name) == 0;
+}
+
+static struct process *process_of(struct play *play, const char *name)
+{
+	uint32_t i = 0;
+
+	while (processes[i].holder.places != NULL && !has_name(&processes[i], name))
+		if (++i == MAX_PROCESSES)
+			must_have(NULL);
+	if (processes[i].holder.places == NULL)
+		processes[i] = (struct process){
+			.name = name,
+			.holder = {
+				.places = &play->segment->places,
+				.seats = &play->segment->seats,
+				.seat = seat_take(&play->segment->seats,
+						(struct seat_owner){ i + 1, 0 },
+						process_is_alive),
+			},
+		};
+	return &processes[i];
+}
+
+static struct bulkhead bulkhead(struct play *play)
+{
+	return bulkhead_of(&process_of(play, NULL)->holder, play->breaker.cell_hash,
+			BULKHEAD_CALLS);
+}
+
+/* As a hook does: the places of the dead are missed when there is none left. */
+static bool acquire(struct play *play, const char *process, struct permit *ret_permit,
+		struct place *ret_place)
+{
+	struct breaker *breaker = &play->breaker;
+	struct bulkhead calls = bulkhead(play);
+	struct decision decision;
+
+	breaker->holder = &process_of(play, process)->holder;
+	decision = breaker_acquire(breaker, play->now_ns, next_random(play), ret_permit, ret_place);
+	if (decision.is_full && bulkhead_reclaim(&calls, process_is_alive) > 0)
+		decision = breaker_acquire(breaker, play->now_ns, next_random(play), ret_permit,
+				ret_place);
+	if (decision.is_full)
+		breaker_reject(breaker, CELL_TOTAL_rejected, play->now_ns);
+	return decision.is_admitted;
+}
+
 static void hold(struct play *play, const struct step *step, long long number,
-		struct permit permit)
+		struct permit permit, struct place place)
 {
 	struct holding *holding;
 	char id[128];
@@ -98,7 +168,10 @@ static void hold(struct play *play, const struct step *step, long long number,
 	}
 	holding = &play->holdings[play->holding_count++];
 	*holding = (struct holding){
-		.id = must_have(strdup(id)), .proc = step->proc, .permit = permit
+		.id = must_have(strdup(id)),
+		.proc = step->proc,
+		.permit = permit,
+		.place = place,
 	};
 }
 
@@ -120,8 +193,10 @@ static uint64_t duration_ns(const struct play *play, bool is_slow)
 	return slow_ns == 0 ? 1000000 : slow_ns / 2;
 }
 
-static void report(struct play *play, struct permit permit, const struct step *step)
+static void report(struct play *play, struct permit permit, struct place place,
+		const struct step *step)
 {
+	place_give(&play->segment->places, place);
 	breaker_report(&play->breaker, permit, step->outcome, duration_ns(play, step->is_slow),
 			play->now_ns);
 }
@@ -131,6 +206,7 @@ struct racer {
 	pthread_barrier_t *barrier;
 	uint64_t random;
 	struct permit permit;
+	struct place place;
 	bool is_admitted;
 };
 
@@ -140,7 +216,7 @@ static void *race(void *argument)
 
 	pthread_barrier_wait(racer->barrier);
 	racer->is_admitted = breaker_acquire(&racer->play->breaker, racer->play->now_ns,
-		racer->random, &racer->permit).is_admitted;
+		racer->random, &racer->permit, &racer->place).is_admitted;
 	return NULL;
 }
 
@@ -163,7 +239,7 @@ static long long acquire_by_threads(struct play *play, const struct step *step)
 	for (unsigned int i = 0; i < count; i++) {
 		pthread_join(threads[i], NULL);
 		if (racers[i].is_admitted)
-			hold(play, step, admitted++, racers[i].permit);
+			hold(play, step, admitted++, racers[i].permit, racers[i].place);
 	}
 	pthread_barrier_destroy(&barrier);
 	return admitted;
@@ -175,10 +251,10 @@ static long long acquire_in_turn(struct play *play, const struct step *step)
 
 	for (long long i = 0; i < step->count; i++) {
 		struct permit permit;
+		struct place place;
 
-		if (breaker_acquire(&play->breaker, play->now_ns, next_random(play), &permit)
-				.is_admitted)
-			hold(play, step, admitted++, permit);
+		if (acquire(play, step->proc, &permit, &place))
+			hold(play, step, admitted++, permit, place);
 	}
 	return admitted;
 }
@@ -213,7 +289,7 @@ static void step_done(struct play *play, const struct step *step)
 	if (holding->is_ended)
 		play->double_done++;
 	/* As a caller that swaps its permit out: the second end holds PERMIT_NONE. */
-	report(play, holding->permit, step);
+	report(play, holding->permit, holding->place, step);
 	holding->permit = (struct permit){ .kind = PERMIT_NONE };
 	holding->is_ended = true;
 }
@@ -224,12 +300,12 @@ static void step_call(struct play *play, const struct step *step)
 
 	for (long long i = 0; i < step->count; i++) {
 		struct permit permit;
+		struct place place;
 
-		if (!breaker_acquire(&play->breaker, play->now_ns, next_random(play), &permit)
-				.is_admitted)
+		if (!acquire(play, step->proc, &permit, &place))
 			continue;
 		admitted++;
-		report(play, permit, step);
+		report(play, permit, place, step);
 	}
 	check_admitted(play, step, admitted);
 }
@@ -267,11 +343,12 @@ static void step_set(struct play *play, const struct step *step)
 		return;
 	force = play->config.settings.force;
 	play->config.settings.force = FORCE_NONE;
-	breaker_force(&play->breaker, force, play->now_ns);
+	control_force(&play->breaker, force, play->now_ns);
 }
 
 static void step_die(struct play *play, const struct step *step)
 {
+	process_of(play, step->proc)->is_dead = true;
 	for (size_t i = 0; i < play->holding_count; i++) {
 		struct holding *holding = &play->holdings[i];
 
@@ -287,7 +364,10 @@ static void step_metric(struct play *play, const struct step *step)
 		return;
 	}
 	for (int i = 0; i < CELL_TOTAL_COUNT; i++) {
-		if (strcmp(cell_total_name((enum cell_total)i), step->metric) == 0) {
+		const char *name = strcmp(step->metric, "semaphore_rejected") == 0 ? "rejected"
+										     : step->metric;
+
+		if (strcmp(cell_total_name((enum cell_total)i), name) == 0) {
 			check_number(play, step->metric, step->value,
 					(long long)atomic_load_explicit(
 							&play->breaker.cell->totals[i],
@@ -300,7 +380,14 @@ static void step_metric(struct play *play, const struct step *step)
 
 static void step_inflight(struct play *play, const struct step *step)
 {
+	struct bulkhead calls = bulkhead(play);
 	long long open = 0;
+
+	if (play->config.settings.concurrency != 0) {
+		bulkhead_reclaim(&calls, process_is_alive);
+		check_number(play, "inflight", step->value, bulkhead_in_flight(&calls));
+		return;
+	}
 
 	for (size_t i = 0; i < play->holding_count; i++)
 		open += !play->holdings[i].is_ended && !play->holdings[i].is_dead;
@@ -310,19 +397,19 @@ static void step_inflight(struct play *play, const struct step *step)
 static void step_reset(struct play *play, const struct step *step)
 {
 	(void)step;
-	breaker_reset(&play->breaker, play->now_ns);
+	control_reset(&play->breaker, play->now_ns);
 }
 
 static void step_trip(struct play *play, const struct step *step)
 {
 	(void)step;
-	breaker_trip(&play->breaker, play->now_ns);
+	control_trip(&play->breaker, play->now_ns);
 }
 
 static void step_half(struct play *play, const struct step *step)
 {
 	(void)step;
-	breaker_half(&play->breaker, play->now_ns);
+	control_half(&play->breaker, play->now_ns);
 }
 
 /* What a step only checks by its `state`; and the wall clock, which core cannot even read. */
@@ -394,7 +481,7 @@ static void call_other(struct play *play)
 	struct breaker *other = &play->other;
 	struct permit permit;
 
-	if (!breaker_acquire(other, play->now_ns, 0, &permit).is_admitted)
+	if (!breaker_acquire(other, play->now_ns, 0, &permit, &(struct place){ 0 }).is_admitted)
 		fail(play, "second key: expected an admitted call, got 'refused'");
 	breaker_report(other, permit, OUTCOME_SUCCESS, 0, play->now_ns);
 	if (breaker_state(other, play->now_ns) != CIRCUIT_CLOSED ||
@@ -431,6 +518,7 @@ static struct breaker make_breaker(struct play *play, const char *name, struct c
 	cell_key_make(ret_key, CELL_CONNECTION, name, "host", NULL, 0,
 			&play->config.settings.window);
 	breaker.cell = must_have(cell_of(play->segment, ret_key, play->start_ns));
+	breaker.cell_hash = cell_key_hash(ret_key);
 	return breaker;
 }
 
@@ -471,6 +559,7 @@ static void start_play(struct play *play, const struct script *script, uint64_t 
 	span_ns = settings->window.span_ns;
 	play->start_ns = play->now_ns = about_ms * 1000000 / span_ns * span_ns;
 	play->segment = make_segment(play);
+	memset(processes, 0, sizeof(processes));
 	play->breaker = make_breaker(play, "SCENARIO", &play->key);
 	play->other = make_breaker(play, "OTHER", &other_key);
 }
@@ -507,8 +596,6 @@ static const char *reason_to_skip(const struct script *script)
 {
 	if (script_requires(script, "snapshot") || script->config.is_snapshot)
 		return "there is no snapshot mode: every outcome is judged at once";
-	if (script_requires(script, "semaphore"))
-		return "there is no bulkhead yet";
 	if (script->config.close_after != 0 &&
 			script->config.close_after != script->config.settings.probes)
 		return "half-open needs as many successes as it admits probes";

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/bulkhead.h"
+
 #define MAX_DAYS_MS (1000LL * 86400000)
 #define MAX_CALLS 100000000
 #define MAX_ACQUIRES 100000
@@ -157,7 +159,7 @@ static const struct number_row {
 	ROW("slow_ms", UNIT_MS_TO_NS, 0, MAX_DAYS_MS, settings.slow_ns),
 	ROW("slow_pct", UNIT_PERCENT, 0, 100, settings.slow_ratio),
 	ROW("consecutive", UNIT_COUNT, 0, UINT32_MAX, settings.consecutive),
-	ROW("sem_max", UNIT_COUNT, 0, UINT32_MAX, semaphore),
+	ROW("sem_max", UNIT_COUNT, 0, BULKHEAD_MAX, settings.concurrency),
 #undef ROW
 };
 

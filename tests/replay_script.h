@@ -47,7 +47,7 @@ struct step {
 struct script_config {
 	struct settings settings;
 	bool is_snapshot;
-	long long semaphore, close_after;
+	long long close_after;
 };
 
 struct script {

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "core/breaker.h"
+#include "core/control.h"
 #include "core/clock.h"
 #include "core/segment.h"
 
@@ -134,7 +135,7 @@ static void core_pair(long count)
 	core_start();
 	while (count--) {
 		now_ns += 100;
-		breaker_acquire(&breaker, now_ns, 0, &permit);
+		breaker_acquire(&breaker, now_ns, 0, &permit, &(struct place){ 0 });
 		breaker_report(&breaker, permit, OUTCOME_SUCCESS, 1000, now_ns);
 	}
 }
@@ -145,10 +146,10 @@ static void core_refused(long count)
 	uint64_t now_ns = clock_now_ns();
 
 	core_start();
-	breaker_trip(&breaker, now_ns);
+	control_trip(&breaker, now_ns);
 	while (count--)
-		breaker_acquire(&breaker, now_ns, 0, &permit);
-	breaker_reset(&breaker, now_ns);
+		breaker_acquire(&breaker, now_ns, 0, &permit, &(struct place){ 0 });
+	control_reset(&breaker, now_ns);
 }
 
 struct row {

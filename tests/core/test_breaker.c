@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/breaker.h"
+#include "core/control.h"
 
 #include <criterion/criterion.h>
 #include <stddef.h>
@@ -42,7 +43,7 @@ static struct permit admitted(uint64_t ms)
 {
 	struct permit permit;
 
-	cr_assert(breaker_acquire(&breaker, at(ms), 0, &permit).is_admitted);
+	cr_assert(breaker_acquire(&breaker, at(ms), 0, &permit, &(struct place){ 0 }).is_admitted);
 	cr_assert_neq(permit.kind, PERMIT_NONE);
 	return permit;
 }
@@ -51,7 +52,7 @@ static void assert_refused(uint64_t ms)
 {
 	struct permit permit;
 
-	cr_assert_not(breaker_acquire(&breaker, at(ms), 0, &permit).is_admitted);
+	cr_assert_not(breaker_acquire(&breaker, at(ms), 0, &permit, &(struct place){ 0 }).is_admitted);
 	cr_assert_eq(permit.kind, PERMIT_NONE);
 }
 
@@ -261,49 +262,24 @@ Test(breaker, forced_closed_meters_and_does_not_trip)
 	cr_assert_eq(circuit_read(&cell.circuit).state, CIRCUIT_CLOSED);
 }
 
-Test(breaker, a_force_by_hand_beats_the_rule)
-{
-	settings.force = FORCE_OPEN;
-	breaker_force(&breaker, FORCE_CLOSED, at(0));
-	admitted(0);
-	settings.force = FORCE_CLOSED;
-	breaker_force(&breaker, FORCE_OPEN, at(1));
-	assert_refused(1);
-	breaker_force(&breaker, FORCE_NONE, at(2));
-	admitted(2);
-}
-
 Test(breaker, what_the_rule_forces_is_noted_for_status)
 {
 	struct permit permit;
 
 	settings.force = FORCE_OPEN;
-	breaker_acquire(&breaker, at(0), 0, &permit);
+	breaker_acquire(&breaker, at(0), 0, &permit, &(struct place){ 0 });
 	cr_assert_eq(atomic_load(&breaker.cell->override.by_rule), FORCE_OPEN);
 	settings.force = FORCE_NONE;
-	breaker_acquire(&breaker, at(1), 0, &permit);
+	breaker_acquire(&breaker, at(1), 0, &permit, &(struct place){ 0 });
 	cr_assert_eq(atomic_load(&breaker.cell->override.by_rule), FORCE_NONE);
-}
-
-Test(breaker, lifting_a_force_shows_the_natural_state_at_once)
-{
-	breaker_force(&breaker, FORCE_CLOSED, at(0));
-	call_many(4, OUTCOME_FAILURE, 0);
-	assert_state(CIRCUIT_CLOSED, 0);
-	breaker_force(&breaker, FORCE_NONE, at(1));
-	assert_state(CIRCUIT_OPEN, 1);
-	breaker_force(&breaker, FORCE_CLOSED, at(2));
-	admitted(3);
-	breaker_force(&breaker, FORCE_NONE, at(4));
-	assert_refused(5);
 }
 
 Test(breaker, calls_under_a_forced_closed_open_circuit_do_not_move_it)
 {
 	trip_at(0);
-	breaker_force(&breaker, FORCE_CLOSED, at(1));
+	control_force(&breaker, FORCE_CLOSED, at(1));
 	call(OUTCOME_SUCCESS, 6000);
-	breaker_force(&breaker, FORCE_NONE, at(6001));
+	control_force(&breaker, FORCE_NONE, at(6001));
 	assert_state(CIRCUIT_OPEN, 6001);
 }
 
@@ -384,10 +360,10 @@ Test(breaker, the_timer_does_what_the_next_acquire_would)
 Test(breaker, the_timer_leaves_a_forced_circuit_alone)
 {
 	trip_at(0);
-	breaker_force(&breaker, FORCE_OPEN, at(1));
+	control_force(&breaker, FORCE_OPEN, at(1));
 	cr_assert_eq(breaker_wake_time_ns(&breaker, at(6000)), 0);
 	cr_assert_eq(breaker_wake(&breaker, at(6000)), TRANSITION_NONE);
-	breaker_force(&breaker, FORCE_NONE, at(6001));
+	control_force(&breaker, FORCE_NONE, at(6001));
 	cr_assert_eq(breaker_wake_time_ns(&breaker, at(6001)), at(6001));
 }
 
@@ -404,21 +380,6 @@ Test(breaker, a_probe_without_traffic_holds_its_slot_for_as_long_as_it_asks)
 	admitted(11001);
 }
 
-Test(breaker, by_hand_it_trips_probes_and_resets)
-{
-	struct permit old = admitted(0);
-
-	breaker_trip(&breaker, at(0));
-	assert_refused(1);
-	breaker_half(&breaker, at(2));
-	assert_state(CIRCUIT_HALF_OPEN, 2);
-	breaker_reset(&breaker, at(3));
-	assert_state(CIRCUIT_CLOSED, 3);
-	end(old, OUTCOME_FAILURE, 4);
-	cr_assert_eq(total(CELL_TOTAL_late), 1);
-	cr_assert_eq(total(CELL_TOTAL_trips), 1);
-}
-
 Test(breaker, every_turn_of_the_circuit_is_an_event)
 {
 	static const uint32_t kinds[] = {
@@ -431,10 +392,10 @@ Test(breaker, every_turn_of_the_circuit_is_an_event)
 	trip_at(0);
 	end(admitted(5001), OUTCOME_FAILURE, 5001);
 	end(admitted(10002), OUTCOME_SUCCESS, 10002);
-	breaker_trip(&breaker, at(10003));
-	breaker_half(&breaker, at(10003));
-	breaker_reset(&breaker, at(10003));
-	breaker_force(&breaker, FORCE_OPEN, at(10004));
+	control_trip(&breaker, at(10003));
+	control_half(&breaker, at(10003));
+	control_reset(&breaker, at(10003));
+	control_force(&breaker, FORCE_OPEN, at(10004));
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 		cr_assert(event_read(&events, after, &event));
 		after = event.sequence;
@@ -517,7 +478,7 @@ static bool gets_through(uint64_t *now_ns)
 
 	for (int i = 0; i < 4; i++) {
 		*now_ns += 70000 * MS;
-		if (breaker_acquire(&breaker, *now_ns, 0, &permit).is_admitted) {
+		if (breaker_acquire(&breaker, *now_ns, 0, &permit, &(struct place){ 0 }).is_admitted) {
 			breaker_report(&breaker, permit, OUTCOME_SUCCESS, MS, *now_ns);
 			return true;
 		}
@@ -548,7 +509,7 @@ Test(breaker, random_bytes_in_the_cell_wedge_nothing)
 		breaker_state(&breaker, now_ns);
 		breaker_wake_time_ns(&breaker, now_ns);
 		breaker_wake(&breaker, now_ns);
-		breaker_force(&breaker, FORCE_NONE, now_ns);
+		control_force(&breaker, FORCE_NONE, now_ns);
 		cr_assert(gets_through(&now_ns));
 	}
 }
@@ -562,10 +523,10 @@ Test(breaker, garbage_settings_are_clamped)
 		for (size_t i = 0; i < sizeof(settings) / sizeof(uint32_t); i++)
 			((uint32_t *)&settings)[i] = (uint32_t)next_random(&state);
 		settings.enabled = settings.rejects_count = true;
-		breaker_acquire(&breaker, state, state, &permit);
+		breaker_acquire(&breaker, state, state, &permit, &(struct place){ 0 });
 		breaker_report(&breaker, permit, OUTCOME_FAILURE, state, state);
 	}
 	set_up();
-	breaker_reset(&breaker, at(0));
+	control_reset(&breaker, at(0));
 	admitted(0);
 }

@@ -8,48 +8,50 @@
 static struct place_table places;
 static struct seat_table seats;
 static struct bulkhead bulkhead = { &places, &seats, 0x5eed };
-static uint32_t sequence, dead_pid;
+static uint32_t dead_pid;
 
 static bool is_alive(struct seat_owner owner)
 {
 	return owner.pid != dead_pid;
 }
 
-static seat_t seat_of(uint32_t pid)
+static struct holder holder_of(uint32_t pid)
 {
-	return seat_take(&seats, (struct seat_owner){ pid, 1 }, is_alive);
+	seat_t seat = seat_take(&seats, (struct seat_owner){ pid, 1 }, is_alive);
+
+	return (struct holder){ &places, &seats, seat, 0 };
 }
 
-static bool take(seat_t seat, uint32_t limit, struct place *place)
+static bool take(struct holder *holder, uint32_t limit, struct place *place)
 {
-	return bulkhead_take(&bulkhead, seat, limit, ++sequence, place) == BULKHEAD_TAKEN;
+	return bulkhead_take(&bulkhead, holder, limit, place) == BULKHEAD_TAKEN;
 }
 
 Test(bulkhead, the_eleventh_of_ten_is_refused_until_one_ends)
 {
 	struct place held[11];
-	seat_t seat = seat_of(100);
+	struct holder holder = holder_of(100);
 
 	for (int i = 0; i < 10; i++)
-		cr_assert(take(seat, 10, &held[i]));
-	cr_expect_not(take(seat, 10, &held[10]));
+		cr_assert(take(&holder, 10, &held[i]));
+	cr_expect_not(take(&holder, 10, &held[10]));
 	cr_expect_eq(bulkhead_in_flight(&bulkhead), 10);
 	place_give(&places, held[3]);
-	cr_expect(take(seat, 10, &held[10]));
-	cr_expect_not(take(seat, 10, &held[3]));
+	cr_expect(take(&holder, 10, &held[10]));
+	cr_expect_not(take(&holder, 10, &held[3]));
 }
 
 Test(bulkhead, as_many_as_the_limit_at_any_size)
 {
 	static const uint32_t limits[] = { 1, 2, 14, 15, 16, 100, BULKHEAD_MAX };
 	struct place place;
-	seat_t seat = seat_of(100);
+	struct holder holder = holder_of(100);
 
 	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
 		uint32_t count = 0;
 
 		bulkhead.key = i + 1;
-		while (take(seat, limits[i], &place))
+		while (take(&holder, limits[i], &place))
 			count++;
 		cr_expect_eq(count, limits[i]);
 		cr_expect_eq(bulkhead_in_flight(&bulkhead), limits[i]);
@@ -59,43 +61,45 @@ Test(bulkhead, as_many_as_the_limit_at_any_size)
 Test(bulkhead, a_lowered_limit_holds_until_enough_have_ended)
 {
 	struct place held[100], place;
-	seat_t seat = seat_of(100);
+	struct holder holder = holder_of(100);
 
 	for (int i = 0; i < 100; i++)
-		cr_assert(take(seat, 100, &held[i]));
+		cr_assert(take(&holder, 100, &held[i]));
 	/* The low ones end: their places are below the new limit, but 90 are in flight. */
 	for (int i = 0; i < 10; i++)
 		place_give(&places, held[i]);
-	cr_expect_not(take(seat, 10, &place));
+	cr_expect_not(take(&holder, 10, &place));
 	for (int i = 10; i < 91; i++)
 		place_give(&places, held[i]);
-	cr_expect(take(seat, 10, &place));
-	cr_expect_not(take(seat, 10, &place));
-	cr_expect(take(seat, 11, &place));
+	cr_expect(take(&holder, 10, &place));
+	cr_expect_not(take(&holder, 10, &place));
+	cr_expect(take(&holder, 11, &place));
 }
 
 Test(bulkhead, zero_admits_nobody)
 {
+	struct holder holder = holder_of(100);
 	struct place place;
 
-	cr_expect_not(take(seat_of(100), 0, &place));
+	cr_expect_not(take(&holder, 0, &place));
 }
 
 Test(bulkhead, without_a_seat_nothing_is_limited)
 {
+	struct holder holder = { &places, &seats, 0, 0 };
 	struct place place;
 
-	cr_expect_eq(bulkhead_take(&bulkhead, 0, 10, 1, &place), BULKHEAD_NO_ROOM);
+	cr_expect_eq(bulkhead_take(&bulkhead, &holder, 10, &place), BULKHEAD_NO_ROOM);
 }
 
 Test(bulkhead, the_places_of_the_dead_come_back_and_those_of_the_living_stay)
 {
 	struct place place;
-	seat_t killed = seat_of(100), living = seat_of(101);
+	struct holder killed = holder_of(100), living = holder_of(101);
 
 	for (int i = 0; i < 30; i++)
-		cr_assert(take(i % 3 ? killed : living, 30, &place));
-	cr_expect_not(take(living, 30, &place));
+		cr_assert(take(i % 3 ? &killed : &living, 30, &place));
+	cr_expect_not(take(&living, 30, &place));
 	dead_pid = 100;
 	cr_expect_eq(bulkhead_reclaim(&bulkhead, is_alive), 20);
 	cr_expect_eq(bulkhead_in_flight(&bulkhead), 10);
@@ -104,10 +108,11 @@ Test(bulkhead, the_places_of_the_dead_come_back_and_those_of_the_living_stay)
 
 Test(bulkhead, any_bytes_are_answered)
 {
+	struct holder holder = holder_of(1);
 	struct place place;
 
 	memset(&places, 0xff, sizeof(places));
-	cr_expect_eq(bulkhead_take(&bulkhead, seat_of(1), 10, 1, &place), BULKHEAD_NO_ROOM);
+	cr_expect_eq(bulkhead_take(&bulkhead, &holder, 10, &place), BULKHEAD_NO_ROOM);
 }
 
 #define THREADS 8
@@ -118,14 +123,14 @@ static _Atomic int inside, most;
 
 static void *contend(void *argument)
 {
-	seat_t seat = seat_of((uint32_t)(uintptr_t)argument);
+	struct holder holder = holder_of((uint32_t)(uintptr_t)argument);
 	long *taken = calloc(1, sizeof(*taken));
 
 	for (uint32_t turn = 1; turn <= TURNS; turn++) {
 		struct place place;
 		int now, seen;
 
-		if (bulkhead_take(&bulkhead, seat, LIMIT, turn, &place) != BULKHEAD_TAKEN)
+		if (!take(&holder, LIMIT, &place))
 			continue;
 		now = atomic_fetch_add(&inside, 1) + 1;
 		seen = atomic_load(&most);

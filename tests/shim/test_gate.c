@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "core/control.h"
 #include "core/clock.h"
 #include "shim/call.h"
 #include "shim/gate.h"
@@ -123,7 +124,7 @@ static void trip(void)
 {
 	struct breaker breaker = runtime_breaker(&runtime.config.rules[0], the_cell());
 
-	breaker_trip(&breaker, clock_now_ns());
+	control_trip(&breaker, clock_now_ns());
 }
 
 Test(gate, a_call_ends_with_the_first_byte_of_its_answer)
@@ -616,7 +617,7 @@ Test(gate_rules, short_lived_programs_do_not_all_draw_the_same)
 
 	start_with("break PAY = 127.0.0.1:9 volume=1 probes=20%\n");
 	breaker = runtime_breaker(&runtime.config.rules[0], the_cell());
-	breaker_half(&breaker, clock_now_ns());
+	control_half(&breaker, clock_now_ns());
 	gate_born(FD, AF_INET, SOCK_STREAM);
 	runtime.seed = 1;
 	for (int program = 0; program < 100; program++)

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "core/breaker.h"
+#include "core/control.h"
 #include "core/clock.h"
 #include "shim/lookup.h"
 #include "shim/names.h"
@@ -154,7 +155,7 @@ static void trip(void)
 {
 	struct breaker breaker = runtime_breaker(&runtime.config.rules[0], cell_of("db.internal"));
 
-	breaker_trip(&breaker, clock_now_ns());
+	control_trip(&breaker, clock_now_ns());
 }
 
 static int get(const char *host)
@@ -255,7 +256,7 @@ static void trip_host(const char *host)
 {
 	struct breaker breaker = runtime_breaker(&runtime.config.rules[0], cell_of(host));
 
-	breaker_trip(&breaker, clock_now_ns());
+	control_trip(&breaker, clock_now_ns());
 }
 
 Test(lookup_any, numeric_hosts_are_never_touched, .init = start_with_any)
@@ -604,7 +605,7 @@ Test(lookup, a_probe_that_succeeds_closes_the_circuit)
 	struct breaker breaker = runtime_breaker(&runtime.config.rules[0], cell_of("db.internal"));
 
 	trip();
-	breaker_half(&breaker, clock_now_ns());
+	control_half(&breaker, clock_now_ns());
 	cr_assert_eq(get("db.internal"), 0);
 	cr_assert_eq(breaker_state(&breaker, clock_now_ns()), CIRCUIT_CLOSED);
 }

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "core/breaker.h"
+#include "core/control.h"
 #include "core/clock.h"
 #include "shim/runtime.h"
 #include "shim/timer.h"
@@ -64,7 +65,7 @@ static struct watched open_circuit(const char *name)
 	watched.breaker = runtime_breaker(
 			watched.rule, runtime_cell(watched.rule, CELL_LOOKUP, &endpoint, now_ns,
 					NULL));
-	breaker_trip(&watched.breaker, now_ns);
+	control_trip(&watched.breaker, now_ns);
 	return watched;
 }
 
@@ -132,7 +133,7 @@ Test(timer, a_circuit_that_closes_is_watched_no_more)
 	unsigned long before = thread_count();
 
 	watch(&late);
-	breaker_reset(&late.breaker, clock_now_ns());
+	control_reset(&late.breaker, clock_now_ns());
 	wait_for_threads(before);
 }
 

@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "core/breaker.h"
+#include "core/control.h"
 #include "core/cell.h"
 #include "core/clock.h"
 #include "core/segment.h"
@@ -117,7 +118,7 @@ static void call(enum outcome outcome, char *value)
 	for (long left = strtol(value, NULL, 10); left > 0; left--) {
 		struct permit permit;
 
-		breaker_acquire(&one, now_ns(), 0, &permit);
+		breaker_acquire(&one, now_ns(), 0, &permit, &(struct place){ 0 });
 		breaker_report(&one, permit, outcome, 1000000, now_ns());
 	}
 }
@@ -137,14 +138,14 @@ static void do_trip(char *value)
 	struct breaker one = breaker();
 
 	(void)value;
-	breaker_trip(&one, now_ns());
+	control_trip(&one, now_ns());
 }
 
 static void do_force(char *value)
 {
 	struct breaker one = breaker();
 
-	breaker_force(&one, strcmp(value, "open") ? FORCE_CLOSED : FORCE_OPEN, now_ns());
+	control_force(&one, strcmp(value, "open") ? FORCE_CLOSED : FORCE_OPEN, now_ns());
 }
 
 static void do_ago(char *value)
