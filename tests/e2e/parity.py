@@ -64,13 +64,11 @@ def scene_names(name):
 class Trace:
 	"""What strace -f wrote, as a multiset of `NAME RESULT` per scene. Only what follows a mark that a scene
 	begins is counted: not the loader, not the constructors, not what a program that was executed does
-	until it marks one itself."""
+	until it marks one itself, and then that is a scene within the scene."""
 
 	def __init__(self, text):
 		self.scenes = {}
-		self.ended = set()
-		self._scene = None
-		self._paused = False
+		self._stack = []
 		self._deaf = set()
 		self._waiting = {}
 		for line in text.splitlines():
@@ -95,26 +93,24 @@ class Trace:
 			self._count(pid, self._waiting.pop(pid), '= ?')
 
 	def _marked(self, pid, what, name):
-		self._paused = what == 'pauses'
-		if what == 'begins':
+		if what in ('begins', 'leaves', 'resumes'):
 			self._deaf.discard(pid)
-			self._scene = self.scenes.setdefault(name, collections.Counter())
+		if what in ('begins', 'leaves'):
+			self._stack.append(self.scenes.setdefault(name if what == 'begins' else END, collections.Counter()))
 		elif what == 'ends':
-			self.ended.add(name)
-			self._scene = None
-		elif what == 'leaves':
-			self._deaf.discard(pid)
-			self._scene = self.scenes.setdefault(END, collections.Counter())
+			self._stack.pop()
+		if what in ('ends', 'pauses'):
+			self._deaf.add(pid)
 
 	def _counts(self, pid):
-		return self._scene is not None and not self._paused and pid not in self._deaf
+		return bool(self._stack) and pid not in self._deaf
 
 	def _count(self, pid, name, line):
 		result = _RESULT.search(line)
-		if self._scene is None:
+		if not self._stack:
 			return
 		what = '?' if not result or result[1] == '?' else result[2] or 'ok'
-		self._scene[f'{name} {what}'] += 1
+		self._stack[-1][f'{name} {what}'] += 1
 		if name in ('execve', 'execveat') and what == 'ok':
 			self._deaf.add(pid)
 
@@ -228,7 +224,8 @@ class Program(unittest.TestCase):
 		for way, ours in self.ours.items():
 			with self.subTest(way):
 				self.assertEqual(ours.texts.get(name), self.bare.texts[name])
-				self.check_calls(name, ours)
+				for part in [name] + [part for part in self.bare.calls or () if part == 'then_' + name]:
+					self.check_calls(part, ours)
 		if name in self.refused:
 			self.check_refused(name)
 		if name in self.opening:
@@ -243,11 +240,11 @@ class Program(unittest.TestCase):
 		bare = without(self.bare.calls[name], loose)
 		self.assertEqual(difference(bare, without(ours.calls.get(name, {}), loose)), [])
 
-	def check_alone(self, name, rule):
+	def check_alone(self, name, rule, **settings):
 		"""A scene by itself, by a rule under which the target itself may be refused."""
 		argv = [program_path(self.program), name]
 		bare = run(argv, library=False, traced=False, **self.keywords)
-		ours = run(argv, {'TARGET': rule}, traced=False, **self.keywords)
+		ours = run(argv, {'TARGET': rule}, settings, traced=False, **self.keywords)
 		self.assertEqual(ours.texts[name], bare.texts[name])
 		return ours
 

@@ -680,6 +680,22 @@ static void inherited_by_fork(void)
 	pair_close(idle);
 }
 
+/* A file gets the number of stderr, where a log may go. The refusal is something to log. */
+static void stderr_replaced(void)
+{
+	int kept = must(dup(STDERR_FILENO), "keep stderr");
+	int plain;
+
+	close(STDERR_FILENO);
+	plain = (int)SAY(open("plain", O_RDWR | O_CREAT | O_TRUNC, 0600));
+	fail_once();
+	SAY(write(plain, "ping", 4));
+	SAY(lseek(plain, 0, SEEK_END));
+	must(dup2(kept, STDERR_FILENO), "restore stderr");
+	close(kept);
+	unlink("plain");
+}
+
 int main(int argc, char *argv[])
 {
 	static const struct scene scenes[] = {
@@ -691,6 +707,7 @@ int main(int argc, char *argv[])
 		SCENE(numbers_swapped),
 		SCENE(passed),
 		SCENE(inherited_by_fork),
+		SCENE(stderr_replaced),
 	};
 
 	return scenes_play(scenes, COUNT(scenes), argc, argv);
