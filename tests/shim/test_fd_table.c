@@ -26,7 +26,7 @@ static void start(void)
 
 TestSuite(fd_table, .init = start);
 
-Test(fd_table, nothing_is_ours_before_start, .init = NULL)
+Test(fd_table_start, nothing_is_ours_before)
 {
 	cr_expect_null(fd_table_find(0));
 	cr_expect_null(fd_table_find(3));
@@ -217,17 +217,17 @@ static void takes_little_of(int resource)
 	cr_assert_not_null(connect_fd(60000));
 }
 
-Test(fd_table, of_limited_address_space_little_is_taken, .init = NULL)
+Test(fd_table_start, of_limited_address_space_little_is_taken)
 {
 	takes_little_of(RLIMIT_AS);
 }
 
-Test(fd_table, of_limited_data_little_is_taken, .init = NULL)
+Test(fd_table_start, of_limited_data_little_is_taken)
 {
 	takes_little_of(RLIMIT_DATA);
 }
 
-Test(fd_table, what_was_taken_in_vain_goes_back, .init = NULL)
+Test(fd_table_start, what_was_taken_in_vain_goes_back)
 {
 	size_t before = space_used();
 	size_t room = (256 << 10) + 8192; /* the table, and not the pool */
