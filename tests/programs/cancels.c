@@ -25,6 +25,7 @@
 #define RETRY_MS   5
 #define JUMPS      8
 #define JUMP_US    5000
+#define LOOKUP_JUMPS 2
 #define LOOKUP_US  400000 /* it must not be left while libc reads its files */
 #define CANCELLED  150
 
@@ -317,7 +318,7 @@ static void jumps_out_of_lookup(void)
 	sigsetjmp(out, 1);
 	if (jumps++ == 0)
 		jumps_begin(LOOKUP_US);
-	if (jumps <= 2)
+	if (jumps <= LOOKUP_JUMPS)
 		SAY(getaddrinfo("silent.test", "80", NULL, &list));
 	jumps_end();
 	printf("jumps: %d\n", jumps - 1);
