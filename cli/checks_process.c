@@ -15,21 +15,26 @@
 #include "cli/connections.h"
 #include "cli/guards.h"
 #include "cli/library.h"
+#include "core/text.h"
 
-static const char *user_name(uid_t user, char text[32])
+#define USER_SIZE 64
+
+/* Into `text`, as the next look into the table of users overwrites the last. */
+static const char *user_name(uid_t user, char text[USER_SIZE])
 {
 	const struct passwd *entry = getpwuid(user);
 
 	if (entry)
-		return entry->pw_name;
-	snprintf(text, 32, "%u", (unsigned int)user);
+		text_copy(text, USER_SIZE, entry->pw_name);
+	else
+		snprintf(text, USER_SIZE, "%u", (unsigned int)user);
 	return text;
 }
 
 static void check_process(const struct patient *patient, struct report *report)
 {
 	const struct process *process = &patient->process;
-	char user[32];
+	char user[USER_SIZE];
 
 	report_line(report, VERDICT_OK, "process %d is %s, of user %s, with %u thread%s",
 			(int)process->pid, process->program[0] ? process->program : process->name,
@@ -177,7 +182,7 @@ static void check_shared_segment(const struct patient *patient, struct report *r
 static void check_surroundings(const struct patient *patient, struct report *report)
 {
 	const struct process *process = &patient->process;
-	char theirs[32], ours[32];
+	char theirs[USER_SIZE], ours[USER_SIZE];
 
 	if (process->user != geteuid())
 		report_line(report, VERDICT_WARN,

@@ -11,15 +11,26 @@
 #include "cli/patient.h"
 #include "cli/terminal.h"
 
+static bool is_number(const char *word)
+{
+	return word[0] != '\0' && word[strspn(word, "0123456789")] == '\0';
+}
+
 static int exit_status(const struct report *report)
 {
 	return report->worst == VERDICT_NO ? EXIT_PROBLEMS : 0;
 }
 
-static int examine_launch(const struct launch *launch, const struct subject *subject)
+static int examine_launch(const char *word, const struct launch *launch,
+		const struct subject *subject)
 {
 	struct report report = { .worst = VERDICT_OK };
 
+	if (launch->answer == LAUNCH_NOT_FOUND && is_number(word)) {
+		terminal_complain("doctor: expected a process or a command, got '%s': there is "
+				"none", word);
+		return EXIT_NOT_FOUND;
+	}
 	if (launch->answer != LAUNCH_FOUND) {
 		terminal_complain("doctor: %s", launch->problem);
 		return launch->answer == LAUNCH_NOT_FOUND ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
@@ -48,15 +59,10 @@ static int examine_command(char *words[])
 	if (is_found)
 		library_preload(library);
 	launch_follow(&launch, words, environ, library);
-	status = examine_launch(&launch, &subject);
+	status = examine_launch(words[0], &launch, &subject);
 	launch_finish(&launch);
 	free((char *)others);
 	return status;
-}
-
-static bool is_number(const char *word)
-{
-	return word[0] != '\0' && word[strspn(word, "0123456789")] == '\0';
 }
 
 static int examine_process(const char *number)
