@@ -23,6 +23,10 @@ import harness
 PROGRAMS = os.environ.get('E2E_PROGRAMS',
 	os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(harness.LIBRARY))), 'tests', 'programs'))
 
+# For programs that mark no scenes (tests/programs/mark.c): all they do in main() is one.
+MARK = os.path.join(PROGRAMS, 'libmark.so')
+MAIN = 'main'
+
 # Rules by which a program whose target is well must be as without the library. All but the first two judge
 # every connection and lookup of a client; no window is ever full enough to trip.
 CLOSED = 'any volume=1000000'
@@ -117,9 +121,10 @@ class Trace:
 
 @dataclasses.dataclass
 class Run:
-	"""One run of a program: how it ended, what it printed by scene, the calls it made by scene, and what the
+	"""One run of a program: how it ended, what it printed, also by scene, the calls it made by scene, and what the
 	breaker knows after it."""
 	returncode: int
+	stdout: str
 	stderr: str
 	texts: dict
 	calls: dict
@@ -144,14 +149,17 @@ def _trace_prefix(path, variables):
 		[x for pair in variables.items() for x in ('-E', '='.join(pair))]
 
 
-def run(argv, rules=None, settings=None, library=True, traced=True, **keywords):
-	"""Runs a client with a segment of its own, and all that can be told of it. Without strace, or where it may
-	not trace, `calls` is None."""
+def run(argv, rules=None, settings=None, library=True, traced=True, marked=False, **keywords):
+	"""Runs a program with a segment of its own, and all that can be told of it. Without strace, or where it may
+	not trace, `calls` is None. `marked`: one that marks no scenes."""
 	case = harness.Case()
 	case.setUp()
 	try:
 		case.rules, case.settings = dict(rules or {}), dict(settings or {})
-		variables = case.shunt_variables() | {'LD_PRELOAD': harness.LIBRARY} if library and not harness.BARE else {}
+		library = library and not harness.BARE
+		variables = case.shunt_variables() | {'LD_PRELOAD': harness.LIBRARY} if library else {}
+		if marked:
+			variables['LD_PRELOAD'] = f'{MARK}:{harness.LIBRARY}' if library else MARK
 		trace = os.path.join(case.scratch, 'trace')
 		if traced and can_trace():
 			result = case.run_program(_trace_prefix(trace, variables) + list(argv), library=False, **keywords)
@@ -161,8 +169,8 @@ def run(argv, rules=None, settings=None, library=True, traced=True, **keywords):
 			result, seen = case.run_program(argv, library=library, **keywords), None
 		# Each run has a directory of its own.
 		out, err = (text.replace(case.scratch, 'SCRATCH') for text in (result.stdout, result.stderr))
-		status = case.status('--all') if variables and os.path.exists(case.state) else None
-		return Run(result.returncode, err, _by_scene(out), seen.scenes if seen else None, status)
+		status = case.status('--all') if library and os.path.exists(case.state) else None
+		return Run(result.returncode, out, err, _by_scene(out), seen.scenes if seen else None, status)
 	finally:
 		case.doCleanups()
 
