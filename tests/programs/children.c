@@ -18,12 +18,13 @@
 
 #define THREADS		8
 #define FORKS		500
-#define VFORKS		200
+#define VFORKS		60
 #define SECONDS_AT_MOST 50
 
-static _Atomic unsigned long attempts, wrong;
+/* Refused connects, calls that are answered, and what was wrong with either. */
+static _Atomic unsigned long attempts, calls, wrong;
 static _Atomic bool is_over;
-static struct sockaddr_in dead;
+static struct sockaddr_in dead, live;
 
 static void attempt(void)
 {
@@ -37,33 +38,65 @@ static void attempt(void)
 		atomic_fetch_add(&wrong, 1);
 }
 
-static void *attempts_all_the_time(void *unused)
+static void call(void)
 {
-	while (!is_over)
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+	char text[4];
+
+	if (connect(fd, as_sockaddr(&live), sizeof(live)) || recv(fd, text, 4, MSG_WAITALL) != 4)
+		atomic_fetch_add(&wrong, 1);
+	close(fd);
+	atomic_fetch_add(&calls, 1);
+}
+
+static void *calls_all_the_time(void *unused)
+{
+	while (!is_over) {
 		attempt();
+		call();
+	}
 	return unused;
 }
 
-static void threads_begin(pthread_t threads[THREADS])
+/* Until it is cancelled: accept() is where that happens. */
+static void *serves(void *unused)
+{
+	for (;;) {
+		int fd = must(accept(listener(), NULL, NULL), "accept");
+
+		send(fd, "pong", 4, MSG_NOSIGNAL);
+		close(fd);
+	}
+	return unused;
+}
+
+struct load {
+	pthread_t server, threads[THREADS];
+};
+
+static void load_begin(struct load *load)
 {
 	dead = address_refusing();
-	is_over = false;
-	attempts = wrong = 0;
+	live = address_listening();
+	must(-pthread_create(&load->server, NULL, serves, NULL), "start a thread");
 	for (int i = 0; i < THREADS; i++)
-		must(-pthread_create(&threads[i], NULL, attempts_all_the_time, NULL),
+		must(-pthread_create(&load->threads[i], NULL, calls_all_the_time, NULL),
 				"start a thread");
 }
 
-static void threads_end(pthread_t threads[THREADS])
+static void load_end(struct load *load)
 {
 	is_over = true;
 	for (int i = 0; i < THREADS; i++)
-		pthread_join(threads[i], NULL);
+		pthread_join(load->threads[i], NULL);
+	pthread_cancel(load->server);
+	pthread_join(load->server, NULL);
 }
 
 static void say_attempts(unsigned long more, int failed)
 {
-	fprintf(stderr, "attempts %lu\n", attempts + more);
+	fprintf(stderr, "attempts %lu calls %lu port %d\n", attempts + more, calls,
+			ntohs(dead.sin_port));
 	printf("failed: %d, wrong: %lu\n", failed, wrong);
 }
 
@@ -95,11 +128,11 @@ static pid_t fork_by_clone3(void)
 
 static void forks_under_load(pid_t (*make)(void))
 {
-	pthread_t threads[THREADS];
+	struct load load;
 	int failed = 0, status;
 	pid_t child;
 
-	threads_begin(threads);
+	load_begin(&load);
 	for (int i = 0; i < FORKS; i++) {
 		child = must(make(), "fork");
 		if (child == 0)
@@ -107,7 +140,7 @@ static void forks_under_load(pid_t (*make)(void))
 		must(waitpid(child, &status, 0), "wait");
 		failed += status != 0;
 	}
-	threads_end(threads);
+	load_end(&load);
 	say_attempts(FORKS, failed);
 }
 
@@ -129,12 +162,12 @@ static void forks_by_clone3(void)
 /* The child lives in its parent's memory, and does what launchers do. */
 static void vforks(void)
 {
-	pthread_t threads[THREADS];
+	struct load load;
 	struct pair pair = pair_answered();
 	int failed = 0, status, file = must(open("/dev/null", O_RDWR | O_CLOEXEC), "open");
 	pid_t child;
 
-	threads_begin(threads);
+	load_begin(&load);
 	for (int i = 0; i < VFORKS; i++) {
 		child = vfork();
 		if (child == 0) {
@@ -147,7 +180,7 @@ static void vforks(void)
 		must(waitpid(child, &status, 0), "wait");
 		failed += status != 0;
 	}
-	threads_end(threads);
+	load_end(&load);
 	say_attempts(0, failed);
 	SAY(send(pair.client, "ping", 4, MSG_NOSIGNAL));
 	server_answers(pair, 4);
