@@ -251,6 +251,14 @@ class Programs(_Doctor):
 				refused = self.shunt('run', path)
 				self.assertEqual((refused.returncode, refused.stdout), (125, ''))
 
+	def test_written_in_go_without_sections_that_say_so(self):
+		"""The build id, by what the kernel maps."""
+		note = self.file('note.s', '.section .note.x, "a", @note\n.long 3, 4, 4\n.asciz "Go"\n.byte 0\n'
+			'.ascii "abcd"\n.section .note.GNU-stack, "", @progbits\n')
+		path = self.build('gcc', 'looker.c', note, '-o', 'noted')
+		self.assertIn('written in Go', self.doctor(path, code=1))
+		self.assertEqual(self.shunt('run', path).returncode, 125)
+
 	def test_written_in_go_with_parts_in_c(self):
 		"""They may connect through libc: that is for the user to know, and nothing to refuse."""
 		self.file('table', b'\xff Go buildinf:' + b'\0' * 18)
@@ -307,6 +315,8 @@ class Programs(_Doctor):
 		self.assertWorks(loader, self.plain)
 		self.assertWorks(loader, '--argv0', 'x', self.plain)
 		self.assertEqual(self.shunt('run', loader, '--version').returncode, 0)
+		self.assertIn('ok    a loader', self.doctor(loader))
+		self.assertNotIn('shunt: run', self.shunt('run', loader).stderr)
 		self.assertRefused('statically linked', loader, self.kind('gcc', '-static', '-o', 'static'))
 
 	def test_a_loader_of_its_own(self):
