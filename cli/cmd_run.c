@@ -5,8 +5,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/checks.h"
 #include "cli/command.h"
 #include "cli/describe.h"
+#include "cli/launch.h"
 #include "cli/library.h"
 #include "cli/state.h"
 #include "cli/terminal.h"
@@ -249,11 +251,17 @@ static void run_tell(const char *library)
 	}
 }
 
-/* Returns only to say why it could not start. In place: signals, exit status and job control are
- * the command's own. */
-static int run_execute(char **command)
+/* Returns only to say why it could not start, with `problem` where that is known already. In place:
+ * signals, exit status and job control are the command's own. */
+static int run_execute(char **command, const char *problem)
 {
 	execvp(command[0], command);
+	if (problem && problem[0] != '\0') {
+		int status = errno == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
+
+		terminal_complain("run: %s", problem);
+		return status;
+	}
 	if (errno == ENOENT) {
 		terminal_complain("run: expected a command on PATH or a path to one (and, of a "
 				"script, its interpreter), got '%s': not found", command[0]);
@@ -264,10 +272,55 @@ static int run_execute(char **command)
 	return EXIT_NOT_EXECUTABLE;
 }
 
+struct refusal {
+	const struct launch *launch;
+	bool is_said;
+};
+
+/* One reason is enough. */
+static void take_line(struct report *report, enum verdict verdict, const char *line)
+{
+	struct refusal *refusal = report->taker;
+
+	if (verdict == VERDICT_WARN)
+		terminal_complain("run: %s", line);
+	if (verdict != VERDICT_NO || refusal->is_said)
+		return;
+	refusal->is_said = true;
+	terminal_complain("run: expected a command that the library can work in, got '%s': %s",
+			refusal->launch->arguments.words[0], line);
+}
+
+/* False, after a complaint, where the command would run as if there were no library. What cannot be
+ * executed is for execvp() to find. */
+static bool run_would_work(const struct launch *launch, const char *library)
+{
+	struct refusal refusal = { .launch = launch };
+	struct report report = { .take = take_line, .taker = &refusal };
+	struct subject subject = { .launch = launch, .library = library };
+
+	if (launch->answer == LAUNCH_FOUND)
+		checks_make_for_run(&subject, &report);
+	return !refusal.is_said;
+}
+
+static int run_with_library(const struct run *run, const char *library)
+{
+	static struct launch launch;
+
+	library_preload(library);
+	launch_follow(&launch, run->command, environ, library);
+	if (!run_would_work(&launch, library))
+		return EXIT_OWN_FAILURE;
+	if (run->is_verbose)
+		run_tell(library);
+	return run_execute(run->command, launch.problem);
+}
+
 int cmd_run(int argc, char *argv[])
 {
 	static struct run run;
-	char library[PATH_MAX];
+	char library[PATH_MAX], problem[LIBRARY_PROBLEM_SIZE];
 
 	if (!run_parse(&run, argc, argv))
 		return EXIT_OWN_FAILURE;
@@ -276,12 +329,13 @@ int cmd_run(int argc, char *argv[])
 		/* The kill switch must not stop a service from starting. */
 		if (run.is_verbose)
 			terminal_complain("run: SHUNT_OFF is set: nothing is guarded");
-		return run_execute(run.command);
+		return run_execute(run.command, NULL);
 	}
-	if (!run_may_start(&run) || !library_find(library))
+	if (!run_may_start(&run))
 		return EXIT_OWN_FAILURE;
-	library_preload(library);
-	if (run.is_verbose)
-		run_tell(library);
-	return run_execute(run.command);
+	if (!library_find(library, problem)) {
+		terminal_complain("run: %s", problem);
+		return EXIT_OWN_FAILURE;
+	}
+	return run_with_library(&run, library);
 }

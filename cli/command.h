@@ -14,6 +14,7 @@ int cmd_trip(int argc, char *argv[]);
 int cmd_reset(int argc, char *argv[]);
 int cmd_force(int argc, char *argv[]);
 int cmd_check(int argc, char *argv[]);
+int cmd_doctor(int argc, char *argv[]);
 
 struct command_option {
 	const char *name; /* with its dashes */

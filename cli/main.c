@@ -32,6 +32,8 @@ static const struct command commands[] = {
 		"hold the circuits of a rule open or closed, or let go" },
 	{ "check", cmd_check, "[FILE]",
 		"read the rules of the environment, or of a file, and say what is wrong" },
+	{ "doctor", cmd_doctor, "COMMAND [ARGUMENT...] | PID",
+		"say whether the library can work in a command, or works in a process" },
 	{ "help", cmd_help, "[COMMAND|settings]",
 		"show this, one command, or what a rule may set" },
 };
@@ -39,7 +41,7 @@ static const struct command commands[] = {
 #define COMMAND_COUNT (sizeof(commands) / sizeof(commands[0]))
 
 static const char *const missing_commands[] = {
-	"top", "set", "fault", "explain", "doctor", "env", "metrics", "serve",
+	"top", "set", "fault", "explain", "env", "metrics", "serve",
 };
 
 static const struct command *command_find(const char *name)

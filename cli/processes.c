@@ -2,7 +2,6 @@
 #include "cli/processes.h"
 
 #include <dirent.h>
-#include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,63 +9,28 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/segment.h"
-
-#define DELETED " (deleted)"
-
-struct mapping {
-	uint64_t size;
-	uint64_t inode;
-	bool is_shared;
-	const char *path; /* in the line */
-};
-
-static bool mapping_parse(const char *line, struct mapping *ret)
-{
-	uint64_t begin, end;
-	char flags[5];
-	int path = 0;
-
-	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %*x %*x:%*x %" SCNu64 " %n", &begin, &end,
-			flags, &ret->inode, &path) != 4 || path == 0)
-		return false;
-	ret->size = end - begin;
-	ret->is_shared = flags[3] == 's';
-	ret->path = line + path;
-	return true;
-}
-
-static bool has_suffix(const char *text, const char *suffix)
-{
-	size_t length = strlen(text);
-
-	return length >= strlen(suffix) && strcmp(text + length - strlen(suffix), suffix) == 0;
-}
+#include "cli/mapping_line.h"
 
 /* Was this removed file the segment at `path`? The process that made it knows it by the name that a
  * file has before it is linked into its place: "#123" in the same directory. */
-static bool mapping_was_at(const struct mapping *mapping, const char *path)
+static bool mapping_was_at(const struct mapping_line *mapping, const char *path)
 {
-	size_t length = strlen(path);
 	const char *slash = strrchr(path, '/');
 	size_t directory = slash ? (size_t)(slash - path) + 1 : 0;
 
-	if (!has_suffix(mapping->path, DELETED))
+	if (!mapping->is_removed)
 		return false;
-	if (strncmp(mapping->path, path, length) == 0 &&
-			strlen(mapping->path) == length + strlen(DELETED))
+	if (strcmp(mapping->path, path) == 0)
 		return true;
 	return strncmp(mapping->path, path, directory) == 0 && mapping->path[directory] == '#';
 }
 
-static bool is_removed_segment(const char *line, const char *path, ino_t inode)
+static bool is_removed_segment(char *line, const char *path, ino_t inode)
 {
-	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-	struct mapping mapping;
+	struct mapping_line mapping;
 
-	return mapping_parse(line, &mapping) && mapping.is_shared && mapping.inode != inode &&
-			mapping.size == (sizeof(struct segment) + page - 1) / page * page &&
-			mapping_was_at(&mapping, path);
+	return mapping_line_parse(line, &mapping) && mapping.inode != inode &&
+			mapping_line_fits_segment(&mapping) && mapping_was_at(&mapping, path);
 }
 
 static bool process_maps_removed(const char *pid, const char *path, ino_t inode)
@@ -75,18 +39,14 @@ static bool process_maps_removed(const char *pid, const char *path, ino_t inode)
 	char *line = NULL;
 	size_t capacity = 0;
 	bool is_found = false;
-	ssize_t length;
 	FILE *maps;
 
 	snprintf(maps_path, sizeof(maps_path), "/proc/%.20s/maps", pid);
 	maps = fopen(maps_path, "re");
 	if (!maps)
 		return false;
-	while (!is_found && (length = getline(&line, &capacity, maps)) > 0) {
-		if (line[length - 1] == '\n')
-			line[length - 1] = '\0';
+	while (!is_found && getline(&line, &capacity, maps) > 0)
 		is_found = is_removed_segment(line, path, inode);
-	}
 	free(line);
 	fclose(maps);
 	return is_found;

@@ -65,31 +65,36 @@ static void attach(struct state *state)
 			"out of the way, or SHUNT_STATE names another", state->path, why);
 }
 
-static bool has_directory(const char *path)
+/* NULL, or why a file cannot be made there. */
+static const char *directory_problem(const char *path)
 {
 	char directory[SEGMENT_PATH_SIZE];
 	char *slash;
 
 	text_copy(directory, sizeof(directory), path);
 	slash = strrchr(directory, '/');
-	if (!slash || slash == directory)
-		return true;
-	*slash = '\0';
-	return access(directory, F_OK) == 0;
+	if (!slash)
+		return NULL;
+	slash[slash == directory ? 1 : 0] = '\0';
+	if (access(directory, F_OK) != 0)
+		return "its directory is not there";
+	return access(directory, W_OK | X_OK) == 0 ? NULL : "this user cannot write its directory";
 }
 
 static void describe_missing(struct state *state)
 {
-	state->is_missing = has_directory(state->path);
+	const char *problem = directory_problem(state->path);
+
+	state->is_missing = !problem;
 	if (state->is_missing)
 		snprintf(state->reason, sizeof(state->reason),
 				"no segment yet at %s: no process has run under shunt; start one "
 				"with 'shunt run'", state->path);
 	else
 		snprintf(state->reason, sizeof(state->reason),
-				"%s cannot be made: its directory is not there; every process has "
-				"circuits of its own until it is, or SHUNT_STATE names another",
-				state->path);
+				"%s cannot be made: %s; every process has circuits of its own "
+				"until that is mended, or SHUNT_STATE names another",
+				state->path, problem);
 }
 
 static void read_segment(struct state *state)
@@ -116,13 +121,18 @@ static void read_segment(struct state *state)
 			sizeof(state->removed_pids) / sizeof(state->removed_pids[0]));
 }
 
-struct state *state_open(void)
+struct state *state_open_for(char *const environment[])
 {
 	static struct state state;
 
-	config_load(&state.config, state_environment(), NULL);
+	config_load(&state.config, environment, NULL);
 	read_segment(&state);
 	return &state;
+}
+
+struct state *state_open(void)
+{
+	return state_open_for(state_environment());
 }
 
 bool state_refresh(struct state *state)

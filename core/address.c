@@ -42,9 +42,23 @@ struct address address_loopback(struct address address)
 	return address;
 }
 
+void address_read_v4(const void *four_bytes, struct address *ret)
+{
+	uint32_t words[4] = { 0 };
+
+	memcpy(words, four_bytes, sizeof(words[0]));
+	if (!words[0])
+		words[0] = htonl(INADDR_LOOPBACK);
+	*ret = (struct address){ .family = 4 };
+	memcpy(ret->bytes, words, sizeof(words));
+}
+
 struct address address_from_v4(const void *four_bytes)
 {
-	return address_loopback(address_make(four_bytes, 4, 4));
+	struct address address;
+
+	address_read_v4(four_bytes, &address);
+	return address;
 }
 
 struct address address_from_v6(const void *sixteen_bytes)

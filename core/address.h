@@ -24,7 +24,9 @@ char *address_format(const struct address *address, char *text);
  * (fe80::1%eth0), no short IPv4 (127.1): an address has one spelling per family. */
 bool address_parse(const char *text, struct address *ret);
 
-/* From network-order bytes. */
+/* From network-order bytes. address_read_v4() writes in place and in whole words: to load what was
+ * stored in pieces took half as long as all that a connect() under no rule costs. */
+void address_read_v4(const void *four_bytes, struct address *ret);
 struct address address_from_v4(const void *four_bytes);
 struct address address_from_v6(const void *sixteen_bytes);
 

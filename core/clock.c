@@ -1,14 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/clock.h"
 
-#include <time.h>
+#include <stdatomic.h>
+
+/* Threads of other libraries' constructors may read a clock meanwhile: either will do. */
+static int (*_Atomic clock_source)(clockid_t clock, struct timespec *ret) = clock_gettime;
+
+void clock_use(int (*source)(clockid_t clock, struct timespec *ret))
+{
+	atomic_store_explicit(&clock_source, source ? source : clock_gettime,
+			memory_order_relaxed);
+}
 
 static uint64_t read_ns(clockid_t clock)
 {
 	struct timespec now;
 
-	/* Cannot fail: both clocks exist since Linux 2.6.32. */
-	clock_gettime(clock, &now);
+	/* Cannot fail: the clocks exist since Linux 2.6.32. */
+	atomic_load_explicit(&clock_source, memory_order_relaxed)(clock, &now);
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
@@ -20,4 +29,9 @@ uint64_t clock_now_ns(void)
 uint64_t clock_coarse_ns(void)
 {
 	return read_ns(CLOCK_MONOTONIC_COARSE);
+}
+
+uint64_t clock_unix_seconds(void)
+{
+	return read_ns(CLOCK_REALTIME) / 1000000000u;
 }

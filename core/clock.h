@@ -4,6 +4,12 @@
 #define SHUNT_CORE_CLOCK_H
 
 #include <stdint.h>
+#include <time.h>
+
+/* Reads the clocks by `source` from now on; NULL: by clock_gettime() as the loader bound it. That
+ * may be another preload's, whose time is made up; processes share times, and so must share the
+ * clock. */
+void clock_use(int (*source)(clockid_t clock, struct timespec *ret));
 
 /* CLOCK_MONOTONIC in nanoseconds. */
 uint64_t clock_now_ns(void);
@@ -11,6 +17,9 @@ uint64_t clock_now_ns(void);
 /* CLOCK_MONOTONIC_COARSE in nanoseconds: up to a kernel tick (1 to 10 ms) behind clock_now_ns(),
  * never ahead of it, and three times cheaper. For "how long was nothing sent", not for order. */
 uint64_t clock_coarse_ns(void);
+
+/* CLOCK_REALTIME in whole seconds: for people to read, nothing is decided by it. */
+uint64_t clock_unix_seconds(void);
 
 /* later - earlier, or 0 where the coarse clock makes it look negative. */
 static inline uint64_t clock_elapsed_ns(uint64_t earlier_ns, uint64_t later_ns)

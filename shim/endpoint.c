@@ -38,7 +38,7 @@ bool endpoint_read(const struct sockaddr *address, socklen_t length, struct addr
 			sizeof(family));
 	if (family == AF_INET) {
 		memcpy(&v4, address, sizeof(v4));
-		*ret_address = address_from_v4(&v4.sin_addr);
+		address_read_v4(&v4.sin_addr, ret_address);
 		*ret_port = ntohs(v4.sin_port);
 		return true;
 	}

@@ -167,6 +167,20 @@ static void leave_tls(struct exchange *exchange)
 	exchange_clear(exchange, EXCHANGE_TLS);
 }
 
+/* After the program's own farewell the server's leaving is no news, as after SHUT_WR. A piece of
+ * data may look like one, and more data follows. */
+static void sent_tls(struct exchange *exchange, struct bytes bytes, size_t size, uint64_t now_ns)
+{
+	enum tls_sight sight = tls_sent(&exchange->tls, bytes, size, now_ns);
+
+	if (sight == TLS_BROKEN)
+		leave_tls(exchange);
+	else if (sight == TLS_FAREWELL)
+		exchange_set(exchange, EXCHANGE_SHUT_WRITE);
+	else if (sight == TLS_REQUEST && exchange_has(exchange, EXCHANGE_SHUT_WRITE))
+		exchange_clear(exchange, EXCHANGE_SHUT_WRITE);
+}
+
 static struct exchange_step sent_nothing(struct exchange *exchange, const struct settings *settings,
 		struct bytes bytes, ssize_t result, int error, uint64_t now_ns)
 {
@@ -220,9 +234,8 @@ struct exchange_step exchange_sent(struct exchange *exchange, const struct setti
 		step = begins_to_speak(exchange, settings, bytes, now_ns);
 	if (is_open(exchange))
 		silence_break(&exchange->silence, now_ns);
-	if (exchange_has(exchange, EXCHANGE_TLS) &&
-			tls_sent(&exchange->tls, bytes, (size_t)result, now_ns) == TLS_BROKEN)
-		leave_tls(exchange);
+	if (exchange_has(exchange, EXCHANGE_TLS))
+		sent_tls(exchange, bytes, (size_t)result, now_ns);
 	return step;
 }
 

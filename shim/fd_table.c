@@ -7,7 +7,9 @@
 
 #define TABLE_SIZE_LEAST 65536u
 #define TABLE_SIZE_MOST (1u << 20)
-#define POOL_SIZE 65536u
+#define POOL_SIZE_LEAST 1024u
+#define POOL_SIZE_MOST 65536u
+#define SHARE_OF_LIMIT 64
 
 struct fd_table fd_table;
 
@@ -24,19 +26,43 @@ static void *reserve(size_t size)
 	return memory == MAP_FAILED ? NULL : memory;
 }
 
+static rlim_t limit_of(int resource)
+{
+	struct rlimit limit;
+
+	return getrlimit(resource, &limit) ? RLIM_INFINITY : limit.rlim_cur;
+}
+
+/* Where memory is limited the program counts on nearly all of it. */
+static uint32_t affordable(uint32_t wanted, size_t size, uint32_t least)
+{
+	rlim_t space = limit_of(RLIMIT_AS), data = limit_of(RLIMIT_DATA);
+	rlim_t count = (space < data ? space : data) / SHARE_OF_LIMIT / size;
+
+	if (count >= wanted)
+		return wanted;
+	return count > least ? (uint32_t)count : least;
+}
+
 bool fd_table_start(void)
 {
 	struct rlimit limit;
-	uint32_t size = TABLE_SIZE_MOST;
+	uint32_t size = TABLE_SIZE_MOST, capacity;
 
 	if (!getrlimit(RLIMIT_NOFILE, &limit) && limit.rlim_max < size)
 		size = limit.rlim_max < TABLE_SIZE_LEAST ? TABLE_SIZE_LEAST
 							 : (uint32_t)limit.rlim_max;
-	fd_table.connections = reserve(POOL_SIZE * sizeof(struct connection));
+	size = affordable(size, sizeof(*fd_table.entries), TABLE_SIZE_LEAST);
+	capacity = affordable(POOL_SIZE_MOST, sizeof(struct connection), POOL_SIZE_LEAST);
 	fd_table.entries = reserve(size * sizeof(*fd_table.entries));
-	if (!fd_table.connections || !fd_table.entries)
+	if (!fd_table.entries)
 		return false;
-	fd_table.capacity = POOL_SIZE;
+	fd_table.connections = reserve(capacity * sizeof(struct connection));
+	if (!fd_table.connections) {
+		munmap(fd_table.entries, size * sizeof(*fd_table.entries));
+		return false;
+	}
+	fd_table.capacity = capacity;
 	fd_table.size = size;
 	return true;
 }

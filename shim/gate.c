@@ -9,16 +9,17 @@
 #include "shim/cut.h"
 #include "shim/endpoint.h"
 #include "shim/inside.h"
-#include "shim/lookup.h"
 #include "shim/names.h"
+#include "shim/open_lookup.h"
 #include "shim/real.h"
 #include "shim/runtime.h"
 #include "shim/timer.h"
 
 #define SMALL_SEND 4096
 
-/* The rule that an address falls under, and its cell; NULL: none, or no cell is left. */
-static const struct rule *judge(const struct address *address, uint16_t port, uint64_t now_ns,
+/* The rule that an address falls under, its cell, and the time; NULL: none, or no cell is left.
+ * Most connects of most programs are under no rule, and need no clock. */
+static const struct rule *judge(const struct address *address, uint16_t port, uint64_t *ret_now_ns,
 		struct cell **ret_cell, uint64_t *ret_cell_hash)
 {
 	char host[HOST_SIZE];
@@ -33,7 +34,8 @@ static const struct rule *judge(const struct address *address, uint16_t port, ui
 	runtime_matched(rule);
 	if (!target_wants_names(&rule->target))
 		endpoint.host = NULL;
-	*ret_cell = runtime_cell(rule, CELL_CONNECTION, &endpoint, now_ns, ret_cell_hash);
+	*ret_now_ns = clock_now_ns();
+	*ret_cell = runtime_cell(rule, CELL_CONNECTION, &endpoint, *ret_now_ns, ret_cell_hash);
 	return *ret_cell ? rule : NULL;
 }
 
@@ -108,13 +110,14 @@ bool gate_connect(struct gate *gate, int fd, const struct sockaddr *address, soc
 	*gate = (struct gate){ .fd = fd };
 	if (!runtime_is_judging() || inside_is(__builtin_frame_address(0)))
 		return true;
-	lookup_settle();
+	if (open_lookup_rule())
+		open_lookup_leave();
 	if (connection && connect_again(gate, connection, address, length))
 		return true;
-	if (fd_table_kind(fd) == FD_OTHER || !endpoint_read(address, length, &peer, &port))
+	if ((!connection && fd_table_kind(fd) == FD_OTHER) ||
+			!endpoint_read(address, length, &peer, &port))
 		return true;
-	now_ns = clock_now_ns();
-	rule = judge(&peer, port, now_ns, &cell, &cell_hash);
+	rule = judge(&peer, port, &now_ns, &cell, &cell_hash);
 	if (!rule) {
 		if (connection)
 			call_end(fd_table_set(fd, FD_STREAM));
@@ -143,7 +146,9 @@ int gate_connected(struct gate *gate, int result)
 
 	if (!is_held(gate))
 		return result;
-	now_ns = clock_now_ns();
+	/* Where the call goes on, this is only the beginning of a silence. */
+	now_ns = result || call_settings(connection)->guard == GUARD_CONNECT ? clock_now_ns()
+									     : clock_coarse_ns();
 	if (gate->is_disconnect) {
 		if (!result)
 			call_end(fd_table_set(gate->fd, FD_STREAM));

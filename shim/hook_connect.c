@@ -6,8 +6,10 @@
 HOOK(int, connect, (int fd, const struct sockaddr *address, socklen_t length))
 {
 	struct gate gate;
+	int result;
 
 	if (!gate_connect(&gate, fd, address, length))
 		return -1;
-	return gate_connected(&gate, real()->connect(fd, address, length));
+	result = real()->connect(fd, address, length);
+	return gate.connection ? gate_connected(&gate, result) : result;
 }

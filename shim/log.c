@@ -14,6 +14,7 @@
 #include <sys/un.h>
 #include <time.h>
 
+#include "core/clock.h"
 #include "core/text.h"
 #include "shim/raw.h"
 
@@ -147,17 +148,15 @@ static void send_syslog(const char *line, size_t length)
 static size_t put_prefix(enum log_kind kind, char *line, size_t size)
 {
 	unsigned int pid = (unsigned int)raw_syscall(SYS_getpid, 0, 0, 0, 0, 0, 0);
-	struct timespec now = { 0 };
 	char time[24];
 
 	if (kind == LOG_STDERR)
 		return text_format(line, size, "shunt: ");
 	if (kind == LOG_SYSLOG)
 		return text_format(line, size, SYSLOG_INFO_LOCAL0 "shunt[%u]: ", pid);
-	/* The vDSO's, not localtime: no lock, no file, no system call. */
-	clock_gettime(CLOCK_REALTIME, &now);
-	return text_format(line, size,
-			"%s shunt[%u]: ", log_format_time((uint64_t)now.tv_sec, time), pid);
+	/* Not by localtime: no lock, no file, no system call. */
+	return text_format(line, size, "%s shunt[%u]: ",
+			log_format_time(clock_unix_seconds(), time), pid);
 }
 
 static void write_line(enum log_kind kind, char *line, size_t length)

@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <dlfcn.h>
 #include <errno.h>
+#include <gnu/lib-names.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -105,6 +106,19 @@ void real_resolve(void)
 	is_resolving = false;
 	atomic_store_explicit(&is_ready, true, memory_order_release);
 	errno = error;
+}
+
+void *real_of_libc(const char *name)
+{
+	int error = errno;
+	void *libc = dlopen(LIBC_SO, RTLD_LAZY | RTLD_NOLOAD);
+	void *found = libc ? dlsym(libc, name) : NULL;
+
+	/* What went wrong here is not for the program to find. */
+	if (!found)
+		dlerror();
+	errno = error;
+	return found;
 }
 
 /* Before the first constructor of ours that might need it, and before threads and signal handlers

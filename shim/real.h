@@ -111,6 +111,10 @@ static inline struct real *real(void)
  * of ours until then. */
 void real_resolve(void);
 
+/* libc's own function of this name, whatever preload stands before or behind us, or NULL. Loads
+ * nothing; for start only, it takes the loader's lock. */
+void *real_of_libc(const char *name);
+
 /* Defines the hook of a symbol; in unit tests a function hook_NAME that nobody binds to. */
 #ifdef SHUNT_TESTING
 #define HOOK_NAME(name) hook_##name

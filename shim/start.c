@@ -17,6 +17,7 @@
 #include "shim/inherited.h"
 #include "shim/log.h"
 #include "shim/open_lookup.h"
+#include "shim/real.h"
 #include "shim/runtime.h"
 
 /* Most processes under a preload are not meant at all: find that out without reading anything else.
@@ -83,10 +84,14 @@ static void register_rules(void)
 static void start(char *const environment[])
 {
 	struct config *config = &runtime.config;
+	int (*read_clock)(clockid_t, struct timespec *);
 
 	config_load(config, environment, program_invocation_short_name);
 	if (config->is_off || (!config->rule_count && !config->problem_count))
 		return;
+	/* Another preload's clock may be made up (libfaketime), and times are shared. */
+	*(void **)&read_clock = real_of_libc("clock_gettime");
+	clock_use(read_clock);
 	atomic_store_explicit(&runtime.has_filter, has_filter(), memory_order_relaxed);
 	runtime.observe = config->observe;
 	runtime.pid = (uint32_t)getpid();

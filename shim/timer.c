@@ -227,8 +227,10 @@ static void thread_start(uint64_t due_ns)
 {
 	int kept = errno, error = EAGAIN;
 
-	/* Who holds it sees that it is starting, or we see the hold. */
-	if (!atomic_load_explicit(&timer.holds, memory_order_seq_cst)) {
+	/* Who holds it sees that it is starting, or we see the hold; when that was released, the
+	 * filter that it was for. */
+	if (!atomic_load_explicit(&timer.holds, memory_order_seq_cst) &&
+			!atomic_load_explicit(&runtime.has_filter, memory_order_relaxed)) {
 		error = thread_create((size_t)PTHREAD_STACK_MIN + STACK_ABOVE_MINIMUM);
 		/* The program's own thread-local data did not fit. */
 		if (error == EINVAL)

@@ -147,9 +147,16 @@ static enum tls_sight client_data(uint8_t *state, struct tls_record record)
 	 * it, taking either for a request does no harm: the connection is new, and closing ends it
 	 * alike. */
 	if (tls_record_is_farewell(record) && ((*state & REQUESTED) || record.length == 19))
-		return TLS_NOTHING;
+		return *state & SERVER_FIRST ? TLS_FAREWELL : TLS_NOTHING;
 	*state |= CLIENT_SPOKE | REQUESTED;
 	return TLS_REQUEST;
+}
+
+static enum tls_sight client_record(uint8_t *state, struct tls_record record)
+{
+	if (record.type == TLS_ALERT)
+		return TLS_FAREWELL;
+	return record.type == TLS_APPLICATION ? client_data(state, record) : TLS_NOTHING;
 }
 
 /* What the first `size` of these bytes make of `reader` and `state`. */
@@ -164,14 +171,14 @@ static enum tls_sight client_bytes(struct tls_reader *reader, uint8_t *state, st
 		return TLS_BROKEN;
 	while (walk_next(&walk, reader, &record)) {
 		uint8_t before = *state;
+		enum tls_sight one;
 
 		if (!tls_record_is_plausible(record))
 			return TLS_BROKEN;
-		if (record.type != TLS_APPLICATION)
-			continue;
-		if (client_data(state, record) == TLS_REQUEST)
-			sight = TLS_REQUEST;
-		*ret_has_data |= sight == TLS_REQUEST || *state != before;
+		one = client_record(state, record);
+		if (one != TLS_NOTHING)
+			sight = one;
+		*ret_has_data |= one == TLS_REQUEST || *state != before;
 	}
 	return sight;
 }

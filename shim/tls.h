@@ -70,6 +70,7 @@ enum tls_sight {
 	TLS_NOTHING,
 	TLS_REQUEST, /* application data of the client begins in it */
 	TLS_ANSWER,  /* application data of the server that answers a request begins in it */
+	TLS_FAREWELL, /* the client's last word in it is an alert: it ends the connection */
 	TLS_BROKEN   /* no TLS, or not any more (the kernel does it): follow it no longer */
 };
 

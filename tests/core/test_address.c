@@ -92,6 +92,9 @@ Test(address, from_the_network_is_the_same_as_from_text)
 	address_parse("10.1.2.3", &parsed);
 	made = address_from_v4(&v4);
 	cr_expect_eq(memcmp(&made, &parsed, sizeof(made)), 0);
+	memset(&made, 0xff, sizeof(made));
+	address_read_v4(&v4, &made);
+	cr_expect_eq(memcmp(&made, &parsed, sizeof(made)), 0);
 	made = address_from_v6(&mapped);
 	cr_expect_eq(memcmp(&made, &parsed, sizeof(made)), 0);
 	address_parse("2001:db8::1", &parsed);

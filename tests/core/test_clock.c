@@ -52,3 +52,20 @@ Test(clock, a_negative_difference_is_no_time)
 	cr_assert_eq(clock_elapsed_ns(9, 9), 0);
 	cr_assert_eq(clock_elapsed_ns(9, 5), 0);
 }
+
+static int read_made_up(clockid_t clock, struct timespec *ret)
+{
+	*ret = (struct timespec){ .tv_sec = clock == CLOCK_REALTIME ? 7 : 5, .tv_nsec = 3 };
+	return 0;
+}
+
+Test(clock, it_is_read_by_whom_it_was_told)
+{
+	clock_use(read_made_up);
+	cr_assert_eq(clock_now_ns(), 5000000003);
+	cr_assert_eq(clock_coarse_ns(), 5000000003);
+	cr_assert_eq(clock_unix_seconds(), 7);
+	clock_use(NULL);
+	cr_assert_neq(clock_now_ns(), 5000000003);
+	cr_assert_gt(clock_unix_seconds(), 1700000000);
+}

@@ -23,6 +23,10 @@ import harness
 PROGRAMS = os.environ.get('E2E_PROGRAMS',
 	os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(harness.LIBRARY))), 'tests', 'programs'))
 
+# For programs that mark no scenes (tests/programs/mark.c): all they do in main() is one.
+MARK = os.path.join(PROGRAMS, 'libmark.so')
+MAIN = 'main'
+
 # Rules by which a program whose target is well must be as without the library. All but the first two judge
 # every connection and lookup of a client; no window is ever full enough to trip.
 CLOSED = 'any volume=1000000'
@@ -64,13 +68,11 @@ def scene_names(name):
 class Trace:
 	"""What strace -f wrote, as a multiset of `NAME RESULT` per scene. Only what follows a mark that a scene
 	begins is counted: not the loader, not the constructors, not what a program that was executed does
-	until it marks one itself."""
+	until it marks one itself, and then that is a scene within the scene."""
 
 	def __init__(self, text):
 		self.scenes = {}
-		self.ended = set()
-		self._scene = None
-		self._paused = False
+		self._stack = []
 		self._deaf = set()
 		self._waiting = {}
 		for line in text.splitlines():
@@ -95,35 +97,34 @@ class Trace:
 			self._count(pid, self._waiting.pop(pid), '= ?')
 
 	def _marked(self, pid, what, name):
-		self._paused = what == 'pauses'
-		if what == 'begins':
+		if what in ('begins', 'leaves', 'resumes'):
 			self._deaf.discard(pid)
-			self._scene = self.scenes.setdefault(name, collections.Counter())
+		if what in ('begins', 'leaves'):
+			self._stack.append(self.scenes.setdefault(name if what == 'begins' else END, collections.Counter()))
 		elif what == 'ends':
-			self.ended.add(name)
-			self._scene = None
-		elif what == 'leaves':
-			self._deaf.discard(pid)
-			self._scene = self.scenes.setdefault(END, collections.Counter())
+			self._stack.pop()
+		if what in ('ends', 'pauses'):
+			self._deaf.add(pid)
 
 	def _counts(self, pid):
-		return self._scene is not None and not self._paused and pid not in self._deaf
+		return bool(self._stack) and pid not in self._deaf
 
 	def _count(self, pid, name, line):
 		result = _RESULT.search(line)
-		if self._scene is None:
+		if not self._stack:
 			return
 		what = '?' if not result or result[1] == '?' else result[2] or 'ok'
-		self._scene[f'{name} {what}'] += 1
+		self._stack[-1][f'{name} {what}'] += 1
 		if name in ('execve', 'execveat') and what == 'ok':
 			self._deaf.add(pid)
 
 
 @dataclasses.dataclass
 class Run:
-	"""One run of a program: how it ended, what it printed by scene, the calls it made by scene, and what the
+	"""One run of a program: how it ended, what it printed, also by scene, the calls it made by scene, and what the
 	breaker knows after it."""
 	returncode: int
+	stdout: str
 	stderr: str
 	texts: dict
 	calls: dict
@@ -148,14 +149,17 @@ def _trace_prefix(path, variables):
 		[x for pair in variables.items() for x in ('-E', '='.join(pair))]
 
 
-def run(argv, rules=None, settings=None, library=True, traced=True, **keywords):
-	"""Runs a client with a segment of its own, and all that can be told of it. Without strace, or where it may
-	not trace, `calls` is None."""
+def run(argv, rules=None, settings=None, library=True, traced=True, marked=False, **keywords):
+	"""Runs a program with a segment of its own, and all that can be told of it. Without strace, or where it may
+	not trace, `calls` is None. `marked`: one that marks no scenes."""
 	case = harness.Case()
 	case.setUp()
 	try:
 		case.rules, case.settings = dict(rules or {}), dict(settings or {})
-		variables = case.shunt_variables() | {'LD_PRELOAD': harness.LIBRARY} if library and not harness.BARE else {}
+		library = library and not harness.BARE
+		variables = case.shunt_variables() | {'LD_PRELOAD': harness.LIBRARY} if library else {}
+		if marked:
+			variables['LD_PRELOAD'] = f'{MARK}:{harness.LIBRARY}' if library else MARK
 		trace = os.path.join(case.scratch, 'trace')
 		if traced and can_trace():
 			result = case.run_program(_trace_prefix(trace, variables) + list(argv), library=False, **keywords)
@@ -165,8 +169,8 @@ def run(argv, rules=None, settings=None, library=True, traced=True, **keywords):
 			result, seen = case.run_program(argv, library=library, **keywords), None
 		# Each run has a directory of its own.
 		out, err = (text.replace(case.scratch, 'SCRATCH') for text in (result.stdout, result.stderr))
-		status = case.status('--all') if variables and os.path.exists(case.state) else None
-		return Run(result.returncode, err, _by_scene(out), seen.scenes if seen else None, status)
+		status = case.status('--all') if library and os.path.exists(case.state) else None
+		return Run(result.returncode, out, err, _by_scene(out), seen.scenes if seen else None, status)
 	finally:
 		case.doCleanups()
 
@@ -228,7 +232,8 @@ class Program(unittest.TestCase):
 		for way, ours in self.ours.items():
 			with self.subTest(way):
 				self.assertEqual(ours.texts.get(name), self.bare.texts[name])
-				self.check_calls(name, ours)
+				for part in [name] + [part for part in self.bare.calls or () if part == 'then_' + name]:
+					self.check_calls(part, ours)
 		if name in self.refused:
 			self.check_refused(name)
 		if name in self.opening:
@@ -243,11 +248,11 @@ class Program(unittest.TestCase):
 		bare = without(self.bare.calls[name], loose)
 		self.assertEqual(difference(bare, without(ours.calls.get(name, {}), loose)), [])
 
-	def check_alone(self, name, rule):
+	def check_alone(self, name, rule, **settings):
 		"""A scene by itself, by a rule under which the target itself may be refused."""
 		argv = [program_path(self.program), name]
 		bare = run(argv, library=False, traced=False, **self.keywords)
-		ours = run(argv, {'TARGET': rule}, traced=False, **self.keywords)
+		ours = run(argv, {'TARGET': rule}, settings, traced=False, **self.keywords)
 		self.assertEqual(ours.texts[name], bare.texts[name])
 		return ours
 

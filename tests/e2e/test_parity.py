@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
 """Where nothing fails a program behaves with the library as without: output, exit code, system calls."""
-import collections
-import re
-
 import harness
 import daemons
+import parity
+
+# Descriptors, without what differs from run to run.
+EDITED = ' | sed "s/.*:.. //; s/[0-9]*\\]/]/; s/[0-9]*.fd$/fd/"'
 
 COMMANDS = [
 	'true', 'false', 'exit 42', 'echo hello; echo problem >&2; exit 3',
@@ -23,18 +24,39 @@ COMMANDS = [
 	'/usr/bin/python3 -c "import socket; s = socket.socket(); print(s.fileno(), s.connect_ex((\'HOST\', 1)))"',
 	'perl -e \'print "perl\\n"; exit 6\'', 'git --version', 'node -e "fetch(\'URL\').then((r) => r.text()).then(console.log)"',
 	'openssl version', 'getent hosts localhost', 'bash -c "ulimit -n; exec 200>/dev/null; ls /proc/self/fd | tail -n 1"',
+	'ls -l /proc/self/fd' + EDITED,
+	'/usr/bin/python3 -c "import os, socket; s = socket.socket(); s.connect_ex((\'HOST\', 1)); os.execlp(\'ls\', \'ls\', \'-l\', \'/proc/self/fd\')"' + EDITED,
+	'/usr/bin/python3 -c "import os, socket; os.closerange(3, 65536); print([socket.socket().connect_ex((\'HOST\', PORT)) for i in range(3)])"',
+	'ssh -o ConnectTimeout=5 -o BatchMode=yes -p 1 HOST true; echo $?',
+	# On a terminal.
+	'script -qec "tty -s && stty size; ls --color=auto -d /; TERM=xterm less -FX /etc/hostname; top -b -n 1 | sed -n 7p" /dev/null',
 ]
 
-RULES = {
+TRACED = {
+	'curl': 'curl -s -o /dev/null URL/',
+	'wget': 'wget -q -O /dev/null URL/',
+	'python': '/usr/bin/python3 -c "import urllib.request as u; u.urlopen(\'URL\').read()"',
+	'bash': 'bash -c "exec 3<>/dev/tcp/HOST/PORT; printf \'GET / HTTP/1.0\\r\\n\\r\\n\' >&3; cat <&3 >/dev/null"',
+	'netcat': 'bash -c "printf \'GET / HTTP/1.0\\r\\n\\r\\n\' | nc -N HOST PORT >/dev/null"',
+	'git': 'git --version',
+	'ls': 'ls -l /proc/self/fd',
+}
+LOOSE = {'poll', 'ppoll', 'select', 'pselect6', 'futex', 'recvfrom', 'read', 'sched_yield', 'brk', 'mmap', 'munmap', 'mprotect', 'madvise',
+	'getrandom', 'restart_syscall', 'rt_sigaction', 'rt_sigreturn', 'wait4'}
+
+LOGGED = 'an open circuit for another port, and a log'
+WAYS = {
 	'no rule': {},
 	'a rule that matches nothing': {'OTHER': '192.0.2.1:9'},
 	'a rule whose circuit is closed': {'TARGET': '127.0.0.1:PORT'},
+	LOGGED: {'OTHER': '127.0.0.1:1 force=open', 'TARGET': '127.0.0.1:PORT'},
 }
 
 
 class Parity(harness.Case):
 	@classmethod
 	def setUpClass(cls):
+		cls.results = {}
 		cls.nginx = daemons.Nginx()
 		cls.addClassCleanup(cls.nginx.close)
 
@@ -42,12 +64,22 @@ class Parity(harness.Case):
 		port = str(self.nginx.port)
 		return text.replace('URL', f'http://127.0.0.1:{port}').replace('HOST', '127.0.0.1').replace('PORT', port)
 
-	def assertSame(self, what):
-		self.rules = {name: self.fill_in(rule) for name, rule in RULES[what].items()}
+	def runs(self, command):
+		"""Bare, and in each way, side by side; once for all tests."""
+		if command not in self.results:
+			argv = ['bash', '-c', self.fill_in(command)]
+			functions = [lambda: parity.run(argv, library=False, traced=False)]
+			for way, rules in WAYS.items():
+				rules = {name: self.fill_in(rule) for name, rule in rules.items()}
+				settings = {'SHUNT_LOG': '/dev/null'} if way == LOGGED else {}
+				functions.append(lambda rules=rules, settings=settings: parity.run(argv, rules, settings, traced=False))
+			self.results[command] = dict(zip(['bare', *WAYS], harness.side_by_side(functions)))
+		return self.results[command]
+
+	def assertSame(self, way):
 		for command in COMMANDS:
 			with self.subTest(command=command):
-				argv = ['bash', '-c', self.fill_in(command)]
-				bare, ours = self.run_program(argv, library=False), self.run_program(argv)
+				bare, ours = self.runs(command)['bare'], self.runs(command)[way]
 				self.assertEqual((ours.returncode, ours.stdout, ours.stderr), (bare.returncode, bare.stdout, bare.stderr))
 
 	def test_without_a_rule(self):
@@ -59,34 +91,25 @@ class Parity(harness.Case):
 	def test_with_a_rule_whose_circuit_is_closed(self):
 		self.assertSame('a rule whose circuit is closed')
 
-	def system_calls(self, argv, library):
-		"""How often each kind of call was made, from the program's own first step on."""
-		trace = self.scratch + '/trace'
-		env = [f'LD_PRELOAD={harness.LIBRARY}'] + [f'{k}={v}' for k, v in self.shunt_variables().items()] if library else []
-		result = self.run_program(['strace', '-f', '-o', trace, *(x for pair in env for x in ('-E', pair)), *argv], library=False)
-		self.assertEqual(result.returncode, 0, result)
-		with open(trace, encoding='utf-8', errors='replace') as file:
-			text = file.read()
-		return collections.Counter(re.findall(r'^\d+ +(\w+)\(', text, re.M)), text
+	def test_with_an_open_circuit_for_another_port_and_a_log(self):
+		self.assertSame(LOGGED)
 
-	# Loading a library and reading the rules; the rest of a run makes the calls of a bare one.
-	START = {'openat', 'open', 'read', 'pread64', 'fstat', 'newfstatat', 'mmap', 'munmap', 'mprotect', 'close', 'lseek', 'access',
-		'readlink', 'getpid', 'geteuid', 'prctl', 'fallocate', 'linkat', 'link', 'ftruncate', 'statx', 'getrlimit', 'prlimit64',
-		'clock_getres', 'brk', 'gettid', 'fcntl', 'readlinkat', 'fchmod', 'unlink', 'pwrite64', 'write', 'rt_sigprocmask'}
-
-	def test_curl_makes_the_same_system_calls(self):
-		argv = ['curl', '-s', '-o', '/dev/null', f'http://127.0.0.1:{self.nginx.port}/']
-		bare, _ = self.system_calls(argv, library=False)
-		for what in RULES:
-			with self.subTest(what):
-				self.rules = {name: self.fill_in(rule) for name, rule in RULES[what].items()}
-				ours, text = self.system_calls(argv, library=True)
-				# How often curl polls hangs on the moment that bytes arrive.
-				more = {name: count - bare[name] for name, count in ours.items()
-					if count > bare[name] and name not in self.START and name not in ('poll', 'futex', 'recvfrom', 'sched_yield')}
-				self.assertEqual(more, {}, text[-1500:])
-				for name in ('socket', 'connect', 'sendto', 'getsockopt', 'setsockopt', 'clone', 'clone3', 'getpeername'):
-					self.assertEqual(ours[name], bare[name], name)
+	def test_real_programs_make_the_same_system_calls(self):
+		"""From main() on. How often they wait hangs on the moment that bytes arrive, and how often they ask for
+		memory on what the loader left them."""
+		if not parity.can_trace():
+			self.skipTest('needs strace, and the right to use it')
+		for name, command in TRACED.items():
+			argv = ['bash', '-c', 'exec ' + self.fill_in(command)]
+			bare = parity.run(argv, library=False, marked=True)
+			self.assertEqual(bare.returncode, 0, bare)
+			for what, rules in WAYS.items():
+				with self.subTest(name, rules=what):
+					rules = {rule: self.fill_in(text) for rule, text in rules.items()}
+					ours = parity.run(argv, rules, marked=True)
+					self.assertGreater(sum(bare.calls[parity.MAIN].values()), 20, bare.calls)
+					self.assertEqual(parity.difference(*(parity.without(run.calls[parity.MAIN], LOOSE)
+						for run in (bare, ours))), [])
 
 
 if __name__ == '__main__':

@@ -3,6 +3,8 @@
 #include <fcntl.h>
 #include <linux/close_range.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -222,20 +224,118 @@ static void births(void)
 	SAY(syscall(SYS_accept4, -1, NULL, NULL, 0));
 }
 
-static void high_numbers(void)
+/* Programs that start by closing whatever there may be. */
+static void close_one_by_one(void)
 {
-	static const int numbers[] = { 1100, 5000, 60000, 300000 };
-	struct rlimit limit = { 400000, 400000 };
+	int fd = 3;
 
-	SAY(setrlimit(RLIMIT_NOFILE, &limit));
-	for (size_t i = 0; i < COUNT(numbers); i++) {
+	while (close(fd) == 0 || errno != EBADF || fd < 1023)
+		fd++;
+	printf("up to %d\n", fd);
+}
+
+static void close_far(void)
+{
+	int closed = 0, others = 0;
+
+	for (int fd = 3; fd < 5000; fd++) {
+		if (close(fd) == 0)
+			closed++;
+		else
+			others += errno != EBADF;
+	}
+	printf("closed: %d, other errors: %d\n", closed, others);
+}
+
+static void close_from(void)
+{
+	closefrom(3);
+}
+
+static void close_all_in_range(void)
+{
+	SAY(close_range(3, ~0u, 0));
+}
+
+static void everything_closed(void)
+{
+	static void (*const ways[])(void) = {
+		close_one_by_one, close_far, close_from, close_all_in_range,
+	};
+	struct sockaddr_in live = address_listening(), dead = address_refusing();
+
+	for (size_t i = 0; i < COUNT(ways); i++) {
+		struct pair idle = pair_open();
+		pid_t child = fork();
+
+		if (child == 0) {
+			ways[i]();
+			for (int j = 0; j < 3; j++) {
+				int fd = (int)SAY(socket(AF_INET, SOCK_STREAM, 0));
+
+				SAY(connect(fd, as_sockaddr(j % 2 ? &dead : &live), sizeof(live)));
+				SAY(close(fd));
+			}
+			_exit(0);
+		}
+		child_ended("child", child);
+		exchange(idle.client, idle);
+		pair_close(idle);
+	}
+}
+
+/* As many as wanted, or as can be had. */
+static rlim_t raise_limit(rlim_t wanted)
+{
+	struct rlimit limit, more = { wanted, wanted };
+
+	must(getrlimit(RLIMIT_NOFILE, &limit), "ask for a limit");
+	if (limit.rlim_max < wanted && setrlimit(RLIMIT_NOFILE, &more) == 0)
+		return wanted;
+	limit.rlim_cur = limit.rlim_max < wanted ? limit.rlim_max : wanted;
+	must(setrlimit(RLIMIT_NOFILE, &limit), "raise a limit");
+	return limit.rlim_cur;
+}
+
+/* From there on, in steps: the descriptor is used as any other. */
+static void use_numbers(int first, int last, int step)
+{
+	rlim_t limit = raise_limit((rlim_t)last + 1);
+
+	for (int number = first; number <= last; number += step) {
 		struct pair pair = pair_open();
 
-		if (SAY(dup2(pair.client, numbers[i])) >= 0)
-			use_copy(pair, numbers[i]);
-		else
+		if ((rlim_t)number >= limit) {
+			printf("cannot be tried: descriptor %d, the limit is %llu\n", number,
+					(unsigned long long)limit);
 			pair_close(pair);
+			return;
+		}
+		SAY(dup2(pair.client, number));
+		use_copy(pair, number);
+		pair = pair_open();
+		SAY(dup2(pair.client, number));
+		SAY(close(pair.client));
+		SAY(dup2(0, number));
+		SAY(read(number, NULL, 0));
+		SAY(close_range((unsigned int)number, ~0u, 0));
+		close(pair.server);
 	}
+}
+
+static void high_numbers(void)
+{
+	use_numbers(1100, 19100, 6000);
+}
+
+static void numbers_past_60000(void)
+{
+	use_numbers(60000, 70000, 2000);
+}
+
+static void numbers_past_the_table(void)
+{
+	use_numbers((1 << 20) - 1, (1 << 20) + 1, 1);
 }
 
 static void other_commands(void)
@@ -256,6 +356,18 @@ static void other_commands(void)
 	pair_close(pair);
 }
 
+/* Not of `all`: says what processor time it takes to close whatever there may be, in microseconds. */
+static void time_of_closing(int last)
+{
+	struct rusage usage;
+
+	for (int fd = 3; fd < last; fd++)
+		close(fd);
+	must(getrusage(RUSAGE_SELF, &usage), "ask for the time");
+	printf("%ld\n", (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000 +
+			usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
+}
+
 int main(int argc, char *argv[])
 {
 	static const struct scene scenes[] = {
@@ -274,9 +386,16 @@ int main(int argc, char *argv[])
 		SCENE(number_reused),
 		SCENE(left_to_stdio),
 		SCENE(births),
+		SCENE(everything_closed),
 		SCENE(high_numbers),
+		SCENE(numbers_past_60000),
+		SCENE(numbers_past_the_table),
 		SCENE(other_commands),
 	};
 
+	if (argc == 3 && !strcmp(argv[1], "time_of_closing")) {
+		time_of_closing(atoi(argv[2]));
+		return 0;
+	}
 	return scenes_play(scenes, COUNT(scenes), argc, argv);
 }

@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pty.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +21,7 @@
 #include <sys/timerfd.h>
 #include <sys/uio.h>
 #include <unistd.h>
+#include <utmp.h>
 
 #include "tests/programs/scene.h"
 
@@ -562,7 +564,7 @@ static void gone_disconnected(int fd)
 	SAY(close(fd));
 }
 
-static void (*const ends[])(int fd) = {
+static void (*const ways_to_go[])(int fd) = {
 	gone_close, gone_close_range, gone_syscall, gone_syscall_range, gone_fclose, gone_freopen,
 	gone_dup2, gone_dup3, gone_syscall_dup3, gone_out_of_sight, gone_disconnected,
 };
@@ -577,12 +579,12 @@ static void exchange(struct pair pair)
 /* With a call open and without; the number's next connection is one like any other. */
 static void ends_of_connections(void)
 {
-	for (size_t i = 0; i < 2 * COUNT(ends); i++) {
+	for (size_t i = 0; i < 2 * COUNT(ways_to_go); i++) {
 		struct pair pair = pair_answered(), next;
 
 		if (i % 2)
 			SAY(send(pair.client, "ping", 4, MSG_NOSIGNAL));
-		ends[i / 2](pair.client);
+		ways_to_go[i / 2](pair.client);
 		next = pair_open();
 		printf("%s number\n", next.client == pair.client ? "the same" : "another");
 		exchange(next);
@@ -680,6 +682,81 @@ static void inherited_by_fork(void)
 	pair_close(idle);
 }
 
+/* Whoever hears of it through a pipe: stdout is not what it was. */
+static void tell_from_child(void (*go)(void))
+{
+	struct pair pair = pair_answered();
+	char heard[1024];
+	size_t count = 0;
+	ssize_t size;
+	int ends[2];
+	pid_t child;
+
+	must(pipe(ends), "make a pipe");
+	fail_once();
+	child = fork();
+	if (child == 0) {
+		int kept = must(fcntl(ends[1], F_DUPFD, 50), "keep a pipe");
+
+		must(dup2(pair.client, STDIN_FILENO), "move a socket");
+		go();
+		must(dup2(kept, STDOUT_FILENO), "restore stdout");
+		SAY(write(STDIN_FILENO, "ping", 4));
+		SAY(send(STDIN_FILENO, "ping", 4, QUIETLY));
+		SAY(close(STDIN_FILENO));
+		_exit(0);
+	}
+	close(ends[1]);
+	child_ended("child", child);
+	scene_marks("pauses", "");
+	while ((size = read(ends[0], heard + count, sizeof(heard) - count)) > 0)
+		count += (size_t)size;
+	scene_marks("resumes", "");
+	printf("%.*s", (int)count, heard);
+	close(ends[0]);
+	pair_close(pair);
+}
+
+/* libc moves /dev/null over the standard descriptors by itself, or a terminal. */
+static void go_daemon(void)
+{
+	must(daemon(1, 0), "become a daemon");
+}
+
+static void daemonised(void)
+{
+	tell_from_child(go_daemon);
+}
+
+static void go_login(void)
+{
+	int master, terminal;
+
+	must(openpty(&master, &terminal, NULL, NULL, NULL), "make a terminal");
+	must(login_tty(terminal), "move to a terminal");
+}
+
+static void logged_in(void)
+{
+	tell_from_child(go_login);
+}
+
+/* A file gets the number of stderr, where a log may go. The refusal is something to log. */
+static void stderr_replaced(void)
+{
+	int kept = must(dup(STDERR_FILENO), "keep stderr");
+	int plain;
+
+	close(STDERR_FILENO);
+	plain = (int)SAY(open("plain", O_RDWR | O_CREAT | O_TRUNC, 0600));
+	fail_once();
+	SAY(write(plain, "ping", 4));
+	SAY(lseek(plain, 0, SEEK_END));
+	must(dup2(kept, STDERR_FILENO), "restore stderr");
+	close(kept);
+	unlink("plain");
+}
+
 int main(int argc, char *argv[])
 {
 	static const struct scene scenes[] = {
@@ -691,6 +768,9 @@ int main(int argc, char *argv[])
 		SCENE(numbers_swapped),
 		SCENE(passed),
 		SCENE(inherited_by_fork),
+		SCENE(stderr_replaced),
+		SCENE(daemonised),
+		SCENE(logged_in),
 	};
 
 	return scenes_play(scenes, COUNT(scenes), argc, argv);

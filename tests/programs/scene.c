@@ -89,13 +89,29 @@ int listener(void)
 	listening = stream_socket(SOCK_CLOEXEC);
 	setsockopt(listening, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
 	must(bind(listening, as_sockaddr(&address), sizeof(address)), "bind");
-	must(listen(listening, 64), "listen");
+	must(listen(listening, 1024), "listen");
 	return listening;
 }
 
 struct sockaddr_in address_listening(void)
 {
 	return name_of(listener());
+}
+
+/* The server's end of one client; others have been waiting since an earlier connect. */
+static int accept_from(struct sockaddr_in client)
+{
+	struct sockaddr_in peer = { 0 };
+	socklen_t length;
+	int server = -1;
+
+	do {
+		if (server >= 0)
+			close(server);
+		length = sizeof(peer);
+		server = must(accept(listening, as_sockaddr(&peer), &length), "accept");
+	} while (peer.sin_port != client.sin_port);
+	return server;
 }
 
 static struct pair pair_open_by(__typeof__(connect) *connects)
@@ -105,7 +121,7 @@ static struct pair pair_open_by(__typeof__(connect) *connects)
 
 	pair.client = stream_socket(0);
 	must(connects(pair.client, as_sockaddr(&address), sizeof(address)), "connect");
-	pair.server = must(accept(listening, NULL, NULL), "accept");
+	pair.server = accept_from(name_of(pair.client));
 	return pair;
 }
 
@@ -152,7 +168,7 @@ void server_answers(struct pair pair, size_t size)
 
 	while (size > 0) {
 		ssize_t got = must((int)recv(pair.server, text,
-				size < sizeof(text) ? size : sizeof(text), 0), "read a request");
+				size < sizeof(text) ? size : sizeof(text), MSG_WAITALL), "read a request");
 
 		if (got == 0)
 			break;

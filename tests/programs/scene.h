@@ -31,8 +31,8 @@ int scenes_play(const struct scene *scenes, size_t count, int argc, char *argv[]
 
 /*
  * A system call that nobody else makes: access("/scene/WHAT/NAME"). WHAT is begins, ends, or leaves
- * for all that follows; between `pauses` and `resumes` calls are not compared, as where a scene
- * waits for another thread to get somewhere. Keeps errno.
+ * for all that follows; between `pauses` and `resumes` the calls of this thread are not compared,
+ * as where it waits for another one to get somewhere. Keeps errno.
  */
 void scene_marks(const char *what, const char *name);
 

@@ -20,7 +20,8 @@
 
 #define INTERVAL_US   100
 #define ROUNDS        1500
-#define HANDLER_RUNS  800
+#define ALARMS	      800
+#define TICKS	      60 /* of the kernel's; they come much more seldom */
 #define THREADS       3
 #define THREAD_ROUNDS 1200
 #define EVERY         4 /* round has an exchange beside its refused connect */
@@ -122,7 +123,7 @@ static void say_counts(void)
 	printf("exchanges %lu refused %lu wrong %lu\n", exchanges, refused, wrong);
 }
 
-static void storm_with(int which, int number)
+static void storm_with(int which, int number, unsigned int runs)
 {
 	struct itimerval interval = { { 0, INTERVAL_US }, { 0, INTERVAL_US } };
 	struct itimerval none = { 0 };
@@ -131,7 +132,7 @@ static void storm_with(int which, int number)
 	side_open(&of_handler);
 	handler_install(number);
 	setitimer(which, &interval, NULL);
-	while (of_thread.rounds < ROUNDS || of_handler.rounds < HANDLER_RUNS)
+	while (of_thread.rounds < ROUNDS || of_handler.rounds < runs)
 		side_round(&of_thread);
 	setitimer(which, &none, NULL);
 	signal(number, SIG_DFL);
@@ -141,12 +142,12 @@ static void storm_with(int which, int number)
 static void alarms(void)
 {
 	alarm(0);
-	storm_with(ITIMER_REAL, SIGALRM);
+	storm_with(ITIMER_REAL, SIGALRM, ALARMS);
 }
 
 static void virtual_alarms(void)
 {
-	storm_with(ITIMER_VIRTUAL, SIGVTALRM);
+	storm_with(ITIMER_VIRTUAL, SIGVTALRM, TICKS);
 }
 
 /* A storm of its own for the calling thread. */
@@ -229,14 +230,16 @@ static void blocked_everywhere(void)
 	sigset_t set, pending;
 	int fd = stream_socket(0);
 
+	pthread_create(&other, NULL, nothing, NULL);
+	pthread_join(other, NULL);
+	SAY(connect(fd, as_sockaddr(&dead), sizeof(dead)));
+	SAY(connect(fd, as_sockaddr(&dead), sizeof(dead)));
 	sigemptyset(&set);
 	sigaddset(&set, SIGUSR1);
 	sigaddset(&set, SIGPROF);
 	pthread_sigmask(SIG_BLOCK, &set, NULL);
 	signal(SIGUSR1, count);
 	signal(SIGPROF, count);
-	pthread_create(&other, NULL, nothing, NULL);
-	pthread_join(other, NULL);
 	for (int i = 0; i < 20; i++) {
 		SAY(connect(fd, as_sockaddr(&dead), sizeof(dead)));
 		kill(getpid(), SIGUSR1);

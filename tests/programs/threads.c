@@ -415,6 +415,8 @@ static void children_exit(void)
 {
 	struct pair pair = pair_open();
 
+	/* The same for all. */
+	address_refusing();
 	talk(pair);
 	for (int i = 0; i < 3; i++) {
 		in_child("child", exits_at_once);

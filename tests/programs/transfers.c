@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Every call that moves data on a connection, and what it answers to what cannot be. */
 #include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/sendfile.h>
@@ -245,6 +247,162 @@ static void bad_arguments(void)
 	bad_receives(-1);
 }
 
+/* Programs that ask again and again; whoever looks without taking sees the same. */
+static void asks_until_answered(void)
+{
+	struct pair pair = pair_open();
+	int again = 0;
+
+	for (int i = 0; i < 50; i++)
+		again += recv(pair.client, text, sizeof(text), MSG_DONTWAIT) < 0 && errno == EAGAIN;
+	SAY(send(pair.client, "ping", 4, 0));
+	for (int i = 0; i < 50; i++)
+		again += recv(pair.client, text, 1, MSG_DONTWAIT | MSG_PEEK) < 0 && errno == EAGAIN;
+	printf("again: %d\n", again);
+	server_answers(pair, 4);
+	SAY(recv(pair.client, text, 4, MSG_PEEK | MSG_WAITALL));
+	SAY(recv(pair.client, text, 1, MSG_PEEK));
+	SAY(recv(pair.client, text, 2, MSG_WAITALL));
+	SAY(recv(pair.client, text, sizeof(text), MSG_DONTWAIT));
+	close(pair.server);
+	SAY(recv(pair.client, text, sizeof(text), MSG_PEEK));
+	SAY(recv(pair.client, text, sizeof(text), MSG_PEEK));
+	SAY(recv(pair.client, text, sizeof(text), 0));
+	close(pair.client);
+}
+
+/* The byte out of band is none of the stream. */
+static void out_of_band(void)
+{
+	struct pair pair = pair_open();
+	struct pollfd urgent = { .fd = pair.client, .events = POLLPRI };
+
+	SAY(send(pair.client, "ping", 4, 0));
+	must((int)send(pair.server, "po!", 3, MSG_OOB), "send out of band");
+	must(poll(&urgent, 1, -1), "wait for it");
+	SAY(recv(pair.client, text, 1, MSG_OOB | MSG_PEEK));
+	SAY(recv(pair.client, text, 1, MSG_OOB));
+	SAY(recv(pair.client, text, 1, MSG_OOB));
+	SAY(recv(pair.client, text, 2, MSG_WAITALL));
+	SAY(recv(pair.client, text, sizeof(text), MSG_DONTWAIT));
+	pair_close(pair);
+}
+
+static void flags_of_sends(void)
+{
+	struct msghdr empty = message_of(NULL, 0);
+	struct pair pair = pair_open();
+
+	SAY(send(pair.client, "pi", 2, MSG_MORE));
+	SAY(send(pair.client, "n", 1, MSG_MORE | MSG_DONTWAIT));
+	SAY(send(pair.client, "", 0, 0));
+	SAY(sendmsg(pair.client, &empty, 0));
+	SAY(write(pair.client, "", 0));
+	SAY(send(pair.client, "g", 1, MSG_EOR | MSG_CONFIRM | MSG_DONTROUTE));
+	answered(pair, 4);
+}
+
+static void datagrams(void)
+{
+	struct sockaddr_in address = address_refusing(), other = address_refusing(), from;
+	int one = must(socket(AF_INET, SOCK_DGRAM, 0), "make a socket");
+	int two = must(socket(AF_INET, SOCK_DGRAM, 0), "make a socket");
+	struct msghdr message = message_of(ping, 2);
+	struct mmsghdr batch[2] = { { .msg_hdr = message }, { .msg_hdr = message } };
+
+	address.sin_port = 0;
+	must(bind(two, as_sockaddr(&address), sizeof(address)), "bind");
+	must(getsockname(two, as_sockaddr(&address), &(socklen_t){ sizeof(address) }), "ask");
+	SAY(sendto(one, "ping", 4, 0, as_sockaddr(&address), sizeof(address)));
+	SAY(recvfrom(two, text, sizeof(text), 0, as_sockaddr(&from), &(socklen_t){ sizeof(from) }));
+	SAY(connect(one, as_sockaddr(&other), sizeof(other)));
+	SAY(sendto(one, "ping", 4, 0, as_sockaddr(&address), sizeof(address)));
+	SAY(recv(two, text, sizeof(text), 0));
+	SAY(connect(one, as_sockaddr(&address), sizeof(address)));
+	SAY(send(one, "", 0, 0));
+	SAY(recv(two, text, sizeof(text), 0));
+	SAY(sendmmsg(one, batch, 2, 0));
+	SAY(recv(two, text, 2, MSG_TRUNC));
+	SAY(recv(two, text, sizeof(text), 0));
+	SAY(recv(two, text, sizeof(text), MSG_DONTWAIT));
+	SAY(sendto(one, "ping", 4, MSG_FASTOPEN, as_sockaddr(&address), sizeof(address)));
+	SAY(close(one));
+	SAY(close(two));
+}
+
+static void unix_sockets(void)
+{
+	int pair[2];
+
+	must(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), "make a pair");
+	SAY(send(pair[0], "ping", 4, 0));
+	SAY(recv(pair[1], text, sizeof(text), 0));
+	SAY(writev(pair[1], ping, 2));
+	SAY(readv(pair[0], halves, 2));
+	SAY(shutdown(pair[0], SHUT_WR));
+	SAY(recv(pair[1], text, sizeof(text), 0));
+	SAY(close(pair[0]));
+	SAY(send(pair[1], "ping", 4, MSG_NOSIGNAL));
+	SAY(close(pair[1]));
+}
+
+static void by_write(int fd)
+{
+	SAY(write(fd, "ping", 4));
+}
+
+static void by_send(int fd)
+{
+	SAY(send(fd, "ping", 4, 0));
+}
+
+static void by_writev(int fd)
+{
+	SAY(writev(fd, ping, 2));
+}
+
+static void by_sendmsg(int fd)
+{
+	struct msghdr message = message_of(ping, 2);
+
+	SAY(sendmsg(fd, &message, 0));
+}
+
+static void by_sendfile(int fd)
+{
+	off_t offset = 0;
+
+	SAY(sendfile(fd, must(open("/proc/self/exe", O_RDONLY), "open"), &offset, 100));
+}
+
+static void without_signal(int fd)
+{
+	SAY(send(fd, "ping", 4, MSG_NOSIGNAL));
+}
+
+/* Who writes to a reset connection dies of SIGPIPE, unless it asked not to. */
+static void broken_pipes(void)
+{
+	static void (*const ways[])(int fd) = {
+		by_write, by_send, by_writev, by_sendmsg, by_sendfile, without_signal,
+	};
+
+	for (size_t i = 0; i < COUNT(ways); i++) {
+		pid_t child = fork();
+
+		if (child == 0) {
+			struct pair pair = pair_open();
+
+			signal(SIGPIPE, SIG_DFL);
+			server_resets(pair);
+			SAY(send(pair.client, "ping", 4, 0));
+			ways[i](pair.client);
+			_exit(0);
+		}
+		child_ended("child", child);
+	}
+}
+
 int main(int argc, char *argv[])
 {
 	static const struct scene scenes[] = {
@@ -256,6 +414,12 @@ int main(int argc, char *argv[])
 		SCENE(ends),
 		SCENE(receive_timeout),
 		SCENE(bad_arguments),
+		SCENE(asks_until_answered),
+		SCENE(out_of_band),
+		SCENE(flags_of_sends),
+		SCENE(datagrams),
+		SCENE(unix_sockets),
+		SCENE(broken_pipes),
 	};
 
 	return scenes_play(scenes, COUNT(scenes), argc, argv);

@@ -3,6 +3,8 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
 #include <sys/select.h>
 #include <time.h>
 #include <unistd.h>
@@ -97,7 +99,8 @@ static void on_alarm(int number)
 static void interrupted(void)
 {
 	struct sigaction action = { .sa_handler = on_alarm };
-	struct itimerspec soon = { .it_value = moment };
+	/* Again and again: on a slow machine the first may come before the wait. */
+	struct itimerspec soon = { moment, moment };
 	struct sigevent event = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR1 };
 	struct pair pair = pair_open();
 	struct pollfd entry = named(pair.client);
@@ -111,6 +114,111 @@ static void interrupted(void)
 	pair_close(pair);
 }
 
+static bool took_at_least(const struct timespec *began, long ns)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (now.tv_sec - began->tv_sec) * 1000000000l + now.tv_nsec - began->tv_nsec >= ns;
+}
+
+/* Below a millisecond, which is no time at all in poll's units. */
+static void brief_waits(void)
+{
+	struct pair pair = pair_open();
+	struct pollfd entry = named(pair.client);
+	struct timespec brief = { .tv_nsec = 300000 }, began;
+	struct timeval micro = { .tv_usec = 300 };
+	fd_set reads;
+
+	clock_gettime(CLOCK_MONOTONIC, &began);
+	SAY(ppoll(&entry, 1, &brief, NULL));
+	printf("%d\n", took_at_least(&began, 300000));
+	FD_ZERO(&reads);
+	FD_SET(pair.client, &reads);
+	clock_gettime(CLOCK_MONOTONIC, &began);
+	SAY(select(pair.client + 1, &reads, NULL, NULL, &micro));
+	printf("%d\n", took_at_least(&began, 300000));
+	FD_SET(pair.client, &reads);
+	clock_gettime(CLOCK_MONOTONIC, &began);
+	SAY(pselect(pair.client + 1, &reads, NULL, NULL, &brief, NULL));
+	printf("%d\n", took_at_least(&began, 300000));
+	printf("timeout: %ld\n", brief.tv_nsec);
+	pair_close(pair);
+}
+
+static void say_events(const struct epoll_event *events, int count)
+{
+	for (int i = 0; i < count; i++)
+		printf("event: %#x of %u\n", events[i].events, events[i].data.u32);
+}
+
+static void epolls(void)
+{
+	struct pair pair = pair_open();
+	struct epoll_event event = { EPOLLIN | EPOLLOUT | EPOLLET, { .u32 = 1 } }, events[4];
+	int epoll = (int)SAY(epoll_create1(0));
+
+	SAY(epoll_ctl(epoll, EPOLL_CTL_ADD, pair.client, &event));
+	SAY(epoll_ctl(epoll, EPOLL_CTL_ADD, pair.client, &event));
+	say_events(events, (int)SAY(epoll_wait(epoll, events, 4, -1)));
+	SAY(epoll_wait(epoll, events, 4, 0));
+	SAY(epoll_wait(epoll, events, 4, 10));
+	SAY(send(pair.client, "ping", 4, MSG_NOSIGNAL));
+	server_answers(pair, 4);
+	say_events(events, (int)SAY(epoll_pwait(epoll, events, 4, -1, NULL)));
+	SAY(epoll_pwait2(epoll, events, 4, &moment, NULL));
+	event.events = EPOLLIN | EPOLLONESHOT;
+	SAY(epoll_ctl(epoll, EPOLL_CTL_MOD, pair.client, &event));
+	say_events(events, (int)SAY(epoll_wait(epoll, events, 4, -1)));
+	SAY(epoll_wait(epoll, events, 4, 0));
+	SAY(epoll_ctl(epoll, EPOLL_CTL_MOD, pair.client, &event));
+	SAY(shutdown(pair.client, SHUT_RDWR));
+	say_events(events, (int)SAY(epoll_wait(epoll, events, 4, -1)));
+	SAY(close(pair.client));
+	SAY(epoll_wait(epoll, events, 4, 0));
+	SAY(epoll_ctl(epoll, EPOLL_CTL_DEL, pair.client, NULL));
+	SAY(epoll_wait(-1, events, 4, 0));
+	SAY(epoll_wait(pair.server, events, 4, 0));
+	SAY(close(epoll));
+	close(pair.server);
+}
+
+/* Sets that are larger than the type, as programs with many descriptors make them. */
+static void large_set(void)
+{
+	struct pair pair = pair_open();
+	size_t size = 2048 / 8;
+	fd_set *reads = calloc(1, size);
+	int high = must(dup2(pair.client, 1500), "move a socket");
+	unsigned long *words = (unsigned long *)reads, *word = &words[1500 / 64];
+
+	must((int)send(pair.server, "hello", 5, 0), "greet");
+	*word = 1ul << 1500 % 64;
+	SAY(select(high + 1, reads, NULL, NULL, NULL));
+	printf("set: %d\n", *word == 1ul << 1500 % 64);
+	SAY(recv(high, reads, 5, MSG_WAITALL));
+	words[0] = 0;
+	SAY(pselect(high + 1, reads, NULL, NULL, &moment, NULL));
+	printf("set: %d\n", *word != 0);
+	close(high);
+	pair_close(pair);
+	free(reads);
+}
+
+static void many_entries(void)
+{
+	static struct pollfd entries[1000];
+	struct pair pair = pair_open();
+
+	for (size_t i = 0; i < COUNT(entries); i++)
+		entries[i] = named(i % 3 ? pair.client : -1);
+	SAY(poll(entries, COUNT(entries), 1));
+	must((int)send(pair.server, "hello", 5, 0), "greet");
+	SAY(poll(entries, COUNT(entries), -1));
+	pair_close(pair);
+}
+
 int main(int argc, char *argv[])
 {
 	static const struct scene scenes[] = {
@@ -119,6 +227,10 @@ int main(int argc, char *argv[])
 		SCENE(sleeps),
 		SCENE(bad_arguments),
 		SCENE(interrupted),
+		SCENE(brief_waits),
+		SCENE(epolls),
+		SCENE(large_set),
+		SCENE(many_entries),
 	};
 
 	return scenes_play(scenes, COUNT(scenes), argc, argv);

@@ -150,6 +150,48 @@ Test(exchange_tls, an_alert_and_eof_in_the_handshake_are_a_failure)
 	cr_expect_eq(fails(1, 0), OUTCOME_FAILURE);
 }
 
+Test(exchange_tls, a_server_that_leaves_after_the_programs_own_farewell_did_not_fail)
+{
+	/* TLS 1.3: a handshake, close_notify; with a request before it, and padded. */
+	sends(0, 22, 512);
+	receives(1, 22, 122);
+	receives(1, 23, 839);
+	sends(9, 23, 69);
+	sends(10, 23, 19);
+	cr_expect_eq(fails(12, 0), OUTCOME_UNUSED);
+	asks13();
+	sends(11, 23, 35);
+	cr_expect_eq(fails(12, 0), OUTCOME_UNUSED);
+
+	/* TLS 1.2, encrypted; and an alert in the clear, in the middle of the handshake. */
+	asks12();
+	sends(11, 21, 26);
+	cr_expect_eq(fails(12, 0), OUTCOME_UNUSED);
+	setup();
+	sends(0, 22, 512);
+	receives(1, 22, 93);
+	sends(2, 21, 2);
+	cr_expect_eq(fails(3, 0), OUTCOME_UNUSED);
+
+	/* One that had to be waited for shows a server that hangs. */
+	asks13();
+	sends(11, 23, 19);
+	cr_expect_eq(fails(1500, 0), OUTCOME_TIMEOUT);
+}
+
+Test(exchange_tls, data_as_short_as_a_farewell_is_none_when_more_follows)
+{
+	asks13();
+	sends(11, 23, 19);
+	sends(11, 23, 1200);
+	cr_expect_eq(fails(12, 0), OUTCOME_FAILURE);
+
+	/* In 1.2 an alert has a type of its own. */
+	asks12();
+	sends(11, 23, 19);
+	cr_expect_eq(fails(12, 0), OUTCOME_FAILURE);
+}
+
 Test(exchange_tls, a_server_that_answers_in_plain_text_has_answered)
 {
 	static char text[] = "HTTP/1.1 400 Bad Request\r\n";

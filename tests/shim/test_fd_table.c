@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include <criterion/criterion.h>
+#include <fcntl.h>
 #include <pthread.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "shim/fd_table.h"
+#include "tests/support/sanitized.h"
 
 static struct connection *connect_fd(int fd)
 {
@@ -21,7 +26,7 @@ static void start(void)
 
 TestSuite(fd_table, .init = start);
 
-Test(fd_table, nothing_is_ours_before_start, .init = NULL)
+Test(fd_table_start, nothing_is_ours_before)
 {
 	cr_expect_null(fd_table_find(0));
 	cr_expect_null(fd_table_find(3));
@@ -177,4 +182,62 @@ Test(fd_table, racing_threads_never_share_a_connection)
 		cr_expect_eq((size_t)foreign, 0);
 	}
 	cr_expect_eq(atomic_load(&fd_table.live), 0);
+}
+
+/* Bytes of address space. */
+static size_t space_used(void)
+{
+	char text[128] = "";
+	int fd = open("/proc/self/statm", O_RDONLY);
+
+	cr_assert_gt(read(fd, text, sizeof(text) - 1), 0);
+	close(fd);
+	return strtoul(text, NULL, 10) * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+static void limit_set(int resource, rlim_t bytes)
+{
+	struct rlimit limit;
+
+	cr_assert_eq(getrlimit(resource, &limit), 0);
+	limit.rlim_cur = bytes;
+	cr_assert_eq(setrlimit(resource, &limit), 0);
+}
+
+static void takes_little_of(int resource)
+{
+	size_t before = space_used();
+	rlim_t limit = before + (64 << 20);
+
+	SKIP_IF_SANITIZED("its shadow is terabytes large");
+	limit_set(resource, limit);
+	cr_assert(fd_table_start());
+	cr_assert_leq(space_used() - before, limit / 32 + (512 << 10));
+	cr_assert_geq(fd_table.size, 65536);
+	cr_assert_not_null(connect_fd(60000));
+}
+
+Test(fd_table_start, of_limited_address_space_little_is_taken)
+{
+	takes_little_of(RLIMIT_AS);
+}
+
+Test(fd_table_start, of_limited_data_little_is_taken)
+{
+	takes_little_of(RLIMIT_DATA);
+}
+
+Test(fd_table_start, what_was_taken_in_vain_goes_back)
+{
+	size_t before = space_used();
+	size_t room = (256 << 10) + 8192; /* the table, and not the pool */
+	bool is_started;
+
+	SKIP_IF_SANITIZED("its shadow is terabytes large");
+	limit_set(RLIMIT_AS, before + room);
+	is_started = fd_table_start();
+	limit_set(RLIMIT_AS, RLIM_INFINITY);
+	cr_assert_not(is_started);
+	cr_assert_eq(space_used(), before);
+	cr_assert_null(fd_table_find(3));
 }

@@ -167,6 +167,26 @@ Test(gate, what_no_rule_matches_is_let_through)
 	cr_expect_null(gate_find(FD));
 }
 
+static int clock_reads;
+
+static int count_clock(clockid_t clock, struct timespec *ret)
+{
+	clock_reads++;
+	return clock_gettime(clock, ret);
+}
+
+Test(gate, what_no_rule_matches_needs_no_clock)
+{
+	struct gate gate;
+
+	gate_born(FD, AF_INET, SOCK_STREAM);
+	clock_use(count_clock);
+	cr_expect(ask(&gate, FD, "127.0.0.1", 10));
+	cr_expect_eq(gate_connected(&gate, 0), 0);
+	gate_close(FD);
+	cr_expect_eq(clock_reads, 0);
+}
+
 Test(gate, a_datagram_socket_is_never_refused)
 {
 	struct gate gate;

@@ -2,6 +2,7 @@
 """Real servers on loopback ports, each from a directory of its own that goes away with it."""
 import os
 import pwd
+import random
 import shutil
 import signal
 import socket
@@ -19,9 +20,17 @@ def find(name, *more):
 
 
 def free_port():
-	with socket.socket() as probe:
-		probe.bind(('127.0.0.1', 0))
-		return probe.getsockname()[1]
+	"""Below those that the kernel gives to connections: one of them could take it before the server does."""
+	with open('/proc/sys/net/ipv4/ip_local_port_range', encoding='ascii') as file:
+		lowest = int(file.read().split()[0])
+	while True:
+		port = random.randrange(10000, lowest) if lowest > 11000 else 0
+		with socket.socket() as probe:
+			try:
+				probe.bind(('127.0.0.1', port))
+				return probe.getsockname()[1]
+			except OSError:
+				continue
 
 
 def answers(port):
