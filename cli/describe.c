@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/setting_table.h"
 #include "core/error_set.h"
 
 #define MS_NS 1000000u
@@ -161,6 +162,26 @@ static void write_errors(const struct setting *row, const struct settings *setti
 	}
 }
 
+static void write_fallback(const struct setting *row, const struct settings *settings, char *ret)
+{
+	const struct fallback *fallback = field(row, settings);
+	bool is_v6 = fallback->address.family == 6;
+	char address[64];
+
+	if (fallback->address.family == 0)
+		return;
+	snprintf(ret, VALUE_SIZE, "%s%s%s:%u", is_v6 ? "[" : "",
+			address_format(&fallback->address, address), is_v6 ? "]" : "",
+			(unsigned int)fallback->port);
+}
+
+/* Told where it is more than it would be by itself. */
+static void write_pool_max(const struct setting *row, const struct settings *settings, char *ret)
+{
+	if (settings->resolve_pool_max != settings->resolve_pool)
+		write_count(row, settings, ret);
+}
+
 /* `preset` is not here: what it sets is. */
 static const struct {
 	const char *name;
@@ -183,6 +204,20 @@ static const struct {
 	{ "force", write_word },
 	{ "enabled", write_switch },
 	{ "abandon", write_ns },
+	{ "timeout", write_ns },
+	{ "concurrency", write_count },
+	{ "queue", write_count },
+	{ "queue-wait", write_ns },
+	{ "connections", write_count },
+	{ "fallback", write_fallback },
+	{ "fallback-concurrency", write_count },
+	{ "resolve-timeout", write_ns },
+	{ "resolve-pool", write_count },
+	{ "resolve-pool-max", write_pool_max },
+	{ "resolve-queue", write_count },
+	{ "resolve-queue-reject", write_count },
+	{ "resolve-cache", write_ns },
+	{ "resolve-stale", write_ns },
 	{ "guard", write_word },
 	{ "per", write_word },
 	{ "error", write_error },

@@ -4,6 +4,7 @@
 
 #include "cli/command.h"
 #include "cli/terminal.h"
+#include "core/setting_table.h"
 #include "core/settings.h"
 #include "core/text.h"
 

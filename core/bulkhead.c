@@ -66,8 +66,9 @@ static struct survey survey(const struct bulkhead *bulkhead, uint32_t limit)
 /* Somebody was faster, who may be so again; but no bytes in the segment shall keep a host here. */
 #define TRIES_MAX 1000
 
-static enum bulkhead_answer take_surveyed(const struct bulkhead *bulkhead, const struct survey *seen,
-		seat_t seat, uint32_t sequence, struct place *ret_place, bool *ret_was_late)
+static enum bulkhead_answer take_surveyed(const struct bulkhead *bulkhead,
+		const struct survey *seen, seat_t seat, uint32_t sequence, struct place *ret_place,
+		bool *ret_was_late)
 {
 	struct place_block *block =
 			place_block(bulkhead->places, bulkhead->key, seen->ordinal, true);
@@ -91,7 +92,8 @@ static bool is_one_too_many(const struct bulkhead *bulkhead, const struct survey
 struct bulkhead bulkhead_of(const struct holder *holder, uint64_t cell_hash,
 		enum bulkhead_purpose purpose)
 {
-	return (struct bulkhead){ holder->places, holder->seats, cell_hash ^ (uint64_t)purpose << 62 };
+	return (struct bulkhead){
+			holder->places, holder->seats, cell_hash ^ (uint64_t)purpose << 62};
 }
 
 enum bulkhead_answer bulkhead_take(const struct bulkhead *bulkhead, struct holder *holder,

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "core/setting_table.h"
 #include "core/text.h"
 
 #define WORD_SIZE 512

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/address.h"
 #include "core/error_set.h"
 #include "core/window.h"
 
@@ -21,6 +22,11 @@ enum neutral_mode { NEUTRAL_REOPEN, NEUTRAL_RELEASE };
 enum force { FORCE_NONE, FORCE_OPEN, FORCE_CLOSED };
 enum guard { GUARD_EXCHANGE, GUARD_CONNECT };
 enum per { PER_ADDRESS, PER_HOST, PER_RULE };
+
+struct fallback {
+	struct address address;
+	uint16_t port;
+};
 
 struct settings {
 	struct window_shape window;
@@ -36,7 +42,17 @@ struct settings {
 	uint32_t backoff_factor_thousandths; /* 0: off; 2 is 2000 */
 	uint32_t backoff_max_ms;
 	uint64_t abandon_ns;
-	uint32_t concurrency;	  /* calls in flight; 0: off */
+	uint64_t timeout_ns;      /* 0: off, as everywhere below */
+	uint32_t concurrency;
+	uint32_t queue;
+	uint64_t queue_wait_ns;
+	uint32_t connections;
+	uint32_t fallback_concurrency;
+	struct fallback fallback; /* family 0: none */
+	uint64_t resolve_timeout_ns;
+	uint32_t resolve_pool, resolve_pool_max;
+	uint32_t resolve_queue, resolve_queue_reject;
+	uint64_t resolve_cache_ns, resolve_stale_ns;
 	enum half_open_mode half_open;
 	enum neutral_mode neutral;
 	enum force force;
@@ -68,17 +84,5 @@ struct setting {
 	bool can_be_off;          /* "off" is 0 */
 	bool is_list;             /* names, with , + or | between them; given again it grows */
 };
-
-/* The rows in documented order; *ret_count of them. Static. */
-const struct setting *settings_table(size_t *ret_count);
-
-#define SETTINGS_MAX 64 /* rows, at most */
-
-/* The row of that name, or NULL. */
-const struct setting *setting_find(const char *name);
-
-/* Was it set, by other than a default or preset? */
-bool setting_is_given(const struct settings *settings, const struct setting *row);
-void setting_give(struct settings *settings, const struct setting *row);
 
 #endif

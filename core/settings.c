@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: MIT */
+#include "core/setting_table.h"
 #include "core/settings.h"
 
 #include <string.h>
 
 #include "core/text.h"
-
-/* Known, and refused: a rule that counts on one of them must not look as if it worked. */
-static const char *const later_words[] = { "timeout", "concurrency", "queue", "queue-wait",
-	"connections", "fallback", "fallback-concurrency", "resolve-timeout", "resolve-pool",
-	"resolve-pool-max", "resolve-queue", "resolve-queue-reject", "resolve-cache",
-	"resolve-stale", NULL };
 
 static size_t word_count(const char *const *words)
 {
@@ -28,15 +23,9 @@ static void say_unknown(const char *name, char *error, size_t size)
 	char quoted[TEXT_QUOTE_SIZE];
 
 	text_quote(quoted, sizeof(quoted), name, strnlen(name, TEXT_QUOTE_SIZE));
-	if (text_word_index(later_words, name) >= 0) {
-		text_format(error, size, "%s: not in this version of shunt", quoted);
-		return;
-	}
 	for (size_t i = 0; i < count; i++)
 		names[i] = table[i].name;
 	const char *nearest = text_nearest(name, names, count);
-	if (!nearest)
-		nearest = text_nearest(name, later_words, word_count(later_words));
 	if (nearest)
 		text_format(error, size,
 				"setting: expected a known one, got '%s', did you mean %s?", quoted,
@@ -142,6 +131,15 @@ bool settings_finish(struct settings *settings, char *error, size_t size)
 
 	if (!is_given(settings, "lease"))
 		settings->lease_ms = settings->sleep_ms;
+	if (!is_given(settings, "resolve-pool-max"))
+		settings->resolve_pool_max = settings->resolve_pool;
+	if (settings->resolve_pool_max < settings->resolve_pool) {
+		text_format(error, size,
+				"resolve-pool-max: expected at least the resolve-pool of %u, got "
+				"'%u'",
+				settings->resolve_pool, settings->resolve_pool_max);
+		return false;
+	}
 	if (common) {
 		text_format(error, size, "fail: %s is in ignore too", error_name(common));
 		return false;

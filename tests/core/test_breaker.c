@@ -52,7 +52,8 @@ static void assert_refused(uint64_t ms)
 {
 	struct permit permit;
 
-	cr_assert_not(breaker_acquire(&breaker, at(ms), 0, &permit, &(struct place){ 0 }).is_admitted);
+	cr_assert_not(breaker_acquire(&breaker, at(ms), 0, &permit, &(struct place){0})
+					.is_admitted);
 	cr_assert_eq(permit.kind, PERMIT_NONE);
 }
 
@@ -478,7 +479,8 @@ static bool gets_through(uint64_t *now_ns)
 
 	for (int i = 0; i < 4; i++) {
 		*now_ns += 70000 * MS;
-		if (breaker_acquire(&breaker, *now_ns, 0, &permit, &(struct place){ 0 }).is_admitted) {
+		if (breaker_acquire(&breaker, *now_ns, 0, &permit, &(struct place){0})
+						.is_admitted) {
 			breaker_report(&breaker, permit, OUTCOME_SUCCESS, MS, *now_ns);
 			return true;
 		}

@@ -85,8 +85,9 @@ static const struct {
 } problems[] = {
 		{"SHUNT_BREAK=", "SHUNT_BREAK: expected a target such as pay.internal:443, got "
 				 "nothing"},
-		{"SHUNT_BREAK_X=pay timeout=1s",
-				"SHUNT_BREAK_X: timeout: not in this version of shunt"},
+		{"SHUNT_BREAK_X=pay timeout=1d",
+				"SHUNT_BREAK_X: timeout: expected a duration such as 250ms, 5s or "
+				"1m, got '1d'"},
 		{"SHUNT_BREAK_=pay", "SHUNT_BREAK_: expected a name of letters, digits, _ and -, "
 				     "at most 63 of them, got ''"},
 		{"SHUNT_BREAK_a.b=pay", "SHUNT_BREAK_a.b: expected a name of letters, digits, _ "

@@ -89,7 +89,8 @@ Test(rule, what_is_wrong_is_said)
 					"'5'"},
 			{"pay slep=5s", "setting: expected a known one, got 'slep', did you mean "
 					"sleep?"},
-			{"pay timeout=800ms", "timeout: not in this version of shunt"},
+			{"pay timeout=800", "timeout: expected a duration such as 250ms, 5s or 1m, "
+					    "got '800'"},
 			{"pay other", "expected setting=value, got 'other'"},
 			{"pay ^other", "expected setting=value, got '^other'"},
 			{"pay volume 5", "expected setting=value, got 'volume'"},

@@ -1,50 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/setting.h"
-
 #include <criterion/criterion.h>
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#include "core/setting.h"
 
-Test(setting, the_table_has_every_setting_of_this_version_in_order)
+/* What a rule that sets nothing does: docs/BEHAVIOUR.md. */
+Test(setting, by_default_a_rule_breaks_circuits_and_isolates_nothing)
 {
-	static const char *const names[] = {"errors", "volume", "window", "buckets", "sleep",
-			"probes", "half-open", "lease", "consecutive", "slow", "slow-rate",
-			"backoff", "neutral", "rejects", "force", "enabled", "abandon", "guard",
-			"per", "error", "ignore", "fail", "preset"};
-	size_t count;
-	const struct setting *table = settings_table(&count);
-
-	cr_assert_eq(count, COUNT(names));
-	cr_assert(count <= SETTINGS_MAX);
-	for (size_t i = 0; i < count; i++) {
-		cr_expect_str_eq(table[i].name, names[i]);
-		cr_expect(table[i].default_text[0] && table[i].meaning[0], "%s", names[i]);
-		cr_expect_eq(setting_find(names[i]), &table[i]);
-	}
-	cr_expect_null(setting_find("timeout"));
-}
-
-Test(setting, a_reader_leaves_the_settings_alone_where_it_fails)
-{
-	size_t count;
-	const struct setting *table = settings_table(&count);
-
-	for (size_t i = 0; i < count; i++) {
-		struct settings settings = settings_default;
-
-		cr_expect_not_null(table[i].read(&table[i], &settings, "no such thing"), "%s",
-				table[i].name);
-		cr_expect_eq(memcmp(&settings, &settings_default, sizeof(settings)), 0, "%s",
-				table[i].name);
-	}
-}
-
-Test(setting, what_is_given_is_known)
-{
-	struct settings settings = settings_default;
-
-	cr_expect_not(setting_is_given(&settings, setting_find("sleep")));
-	setting_give(&settings, setting_find("sleep"));
-	cr_expect(setting_is_given(&settings, setting_find("sleep")));
-	cr_expect_not(setting_is_given(&settings, setting_find("lease")));
+	cr_expect(settings_default.enabled);
+	cr_expect_eq(settings_default.volume, 20);
+	cr_expect_eq(settings_default.errors_ratio, RATIO_ONE / 2);
+	cr_expect_eq(settings_default.timeout_ns, 0);
+	cr_expect_eq(settings_default.concurrency, 0);
+	cr_expect_eq(settings_default.connections, 0);
+	cr_expect_eq(settings_default.fallback.address.family, 0);
+	cr_expect_eq(settings_default.resolve_timeout_ns, 0);
+	cr_expect_eq(settings_default.resolve_cache_ns, 0);
+	cr_expect_eq(settings_default.resolve_stale_ns, 0);
 }
