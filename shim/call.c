@@ -86,7 +86,7 @@ bool call_acquire(const struct rule *rule, struct cell *cell, uint64_t now_ns,
 	struct breaker breaker = runtime_breaker(rule, cell);
 	uint64_t random = rule->settings.probes_ratio ? runtime_random(cell) : 0;
 	struct decision decision = breaker_acquire(&breaker, now_ns, random, ret_permit,
-			&(struct place){ 0 });
+			&(place_t){ 0 });
 
 	if (decision.transition != TRANSITION_NONE)
 		runtime_announce(&breaker, decision.transition);

@@ -25,14 +25,14 @@ static bool is_admitted(uint64_t ms)
 {
 	struct permit permit;
 
-	return breaker_acquire(&breaker, at(ms), 0, &permit, &(struct place){ 0 }).is_admitted;
+	return breaker_acquire(&breaker, at(ms), 0, &permit, &(place_t){ 0 }).is_admitted;
 }
 
 static struct permit acquire(uint64_t ms)
 {
 	struct permit permit;
 
-	cr_assert(breaker_acquire(&breaker, at(ms), 0, &permit, &(struct place){ 0 }).is_admitted);
+	cr_assert(breaker_acquire(&breaker, at(ms), 0, &permit, &(place_t){ 0 }).is_admitted);
 	return permit;
 }
 
