@@ -7,7 +7,7 @@
 /* Before the process ends. */
 void process_ends(void);
 
-/* Around what must not find a thread of ours: new namespaces, a filter. Each begin needs its end. */
+/* Around what must not find a thread of ours: new namespaces, a filter. Each begin needs an end. */
 void process_alone_begins(void);
 void process_alone_ends(void);
 
