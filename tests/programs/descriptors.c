@@ -356,7 +356,7 @@ static void other_commands(void)
 	pair_close(pair);
 }
 
-/* Not of `all`: says what processor time it takes to close whatever there may be, in microseconds. */
+/* Not of `all`: prints the processor time of closing all there may be, in microseconds. */
 static void time_of_closing(int last)
 {
 	struct rusage usage;
