@@ -142,7 +142,7 @@ static void play_six(void)
 	printf("%s %d\n", text, (int)length);
 	close(ends[0]);
 	close(ends[1]);
-	page = syscall(SYS_mmap, NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	page = syscall(SYS_mmap, NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	compare("munmap of mmap", syscall(SYS_munmap, page, 4096), EDOM, 0);
 }
 

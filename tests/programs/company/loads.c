@@ -41,11 +41,19 @@ static int connect_found(int port)
 
 static void *symbol_of(void *object, const char *name)
 {
-	void *symbol = object ? dlsym(object, name) : NULL;
+	void *symbol = dlsym(object, name);
 
 	if (symbol)
 		return symbol;
-	fprintf(stderr, "%s: %s\n", name, dlerror());
+	fprintf(stderr, "%s\n", dlerror());
+	exit(99);
+}
+
+static void *object_of(void *object)
+{
+	if (object)
+		return object;
+	fprintf(stderr, "%s\n", dlerror());
 	exit(99);
 }
 
@@ -55,19 +63,24 @@ static int (*function_of(const char *way, const char *plugin))(int)
 	int (*function)(int) = connect_found;
 
 	if (!strcmp(way, "plain"))
-		*(void **)&function = symbol_of(dlopen(plugin, RTLD_NOW), "plugin_connect");
+		*(void **)&function = symbol_of(
+				object_of(dlopen(plugin, RTLD_NOW)), "plugin_connect");
 	else if (!strcmp(way, "deepbind"))
 		*(void **)&function = symbol_of(
-				dlopen(plugin, RTLD_NOW | RTLD_DEEPBIND), "plugin_connect");
+				object_of(dlopen(plugin, RTLD_NOW | RTLD_DEEPBIND)),
+				"plugin_connect");
 	else if (!strcmp(way, "dlmopen"))
 		*(void **)&function = symbol_of(
-				dlmopen(LM_ID_NEWLM, plugin, RTLD_NOW), "plugin_connect");
+				object_of(dlmopen(LM_ID_NEWLM, plugin, RTLD_NOW)),
+				"plugin_connect");
 	else if (!strcmp(way, "handle"))
-		*(void **)&found_connect = symbol_of(dlopen(LIBC_SO, RTLD_NOW), "connect");
+		*(void **)&found_connect = symbol_of(
+				object_of(dlopen(LIBC_SO, RTLD_NOW)), "connect");
 	else if (!strcmp(way, "default"))
 		*(void **)&found_connect = symbol_of(RTLD_DEFAULT, "connect");
-	else
-		*(void **)&found_connect = symbol_of(dlopen(NULL, RTLD_NOW), "connect");
+	else /* program */
+		*(void **)&found_connect = symbol_of(
+				object_of(dlopen(NULL, RTLD_NOW)), "connect");
 	return function;
 }
 
