@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Where nothing fails a program behaves with the library as without: output, exit code, system calls."""
+import os
+
 import harness
 import daemons
 import parity
@@ -54,6 +56,20 @@ WAYS = {
 }
 
 
+# The child that libc's fork made, and one that libc knows nothing of.
+FORKS = r'''
+import ctypes, os, socket, sys
+libc = ctypes.CDLL(None)
+for port, fork in (1, os.fork), (2, lambda: libc.syscall(57)):
+	pid = fork()
+	if pid == 0:
+		socket.socket().connect_ex(('127.0.0.1', port))
+		os._exit(0)
+	os.waitpid(pid, 0)
+	print(pid, flush=True)
+'''
+
+
 class Parity(harness.Case):
 	@classmethod
 	def setUpClass(cls):
@@ -94,6 +110,16 @@ class Parity(harness.Case):
 
 	def test_with_an_open_circuit_for_another_port_and_a_log(self):
 		self.assertSame(LOGGED)
+
+	def test_the_events_of_a_forked_child_bear_its_number(self):
+		"""Which it learns without asking the kernel."""
+		if os.uname().machine != 'x86_64':
+			self.skipTest('no fork among the system calls of this machine')
+		self.rules['TARGET'] = '127.0.0.1:1-2 consecutive=1'
+		result = self.run_program([harness.PYTHON, '-c', FORKS])
+		self.assertEqual(result.returncode, 0, result)
+		tripped = [str(event['pid']) for event in self.events() if event['event'] == 'tripped']
+		self.assertEqual(tripped, result.stdout.split())
 
 	def test_real_programs_make_the_same_system_calls(self):
 		"""From main() on. How often they wait hangs on the moment that bytes arrive, and how often they ask for

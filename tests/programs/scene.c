@@ -168,7 +168,7 @@ void server_answers(struct pair pair, size_t size)
 
 	while (size > 0) {
 		size_t part = size < sizeof(text) ? size : sizeof(text);
-		ssize_t got = must((int)recv(pair.server, text, part, MSG_WAITALL), "read a request");
+		ssize_t got = must((int)recv(pair.server, text, part, MSG_WAITALL), "be asked");
 
 		if (got == 0)
 			break;
