@@ -548,9 +548,10 @@ class Starters(_Doctor):
 		self.assertEqual(self.shunt('run', *words).returncode, 125)
 
 	def test_what_keeps_them(self):
-		self.assertWorks('env', '-i', f'LD_PRELOAD={self.library}', f'SHUNT_BREAK={RULE}', self.plain)
+		state = f'SHUNT_STATE={self.state}'
+		self.assertWorks('env', '-i', state, f'LD_PRELOAD={self.library}', f'SHUNT_BREAK={RULE}', self.plain)
 		self.assertWorks('env', '-u', 'LD_PRELOAD', self.command, 'run', '--', self.plain)
-		self.assertWorks('env', '-i', self.command, 'run', '--break', RULE, '--', self.plain)
+		self.assertWorks('env', '-i', state, self.command, 'run', '--break', RULE, '--', self.plain)
 		self.assertEqual(self.shunt('run', 'env', '-i').stdout, '')
 		self.assertEqual(self.shunt('run', 'sh', '-c', f'env -i {self.plain}').stdout, BARE)
 
@@ -594,7 +595,8 @@ class Starters(_Doctor):
 		if not harness.find_program('su') or not harness.find_program('runuser'):
 			self.skipTest('no su')
 		for words in (['su', '-'], ['su', '-l', 'root'], ['runuser', '--login', 'root']):
-			self.assertIn('drops LD_PRELOAD', self.doctor(*words, '-c', 'true', code=1))
+			self.assertRegex(self.doctor(*words, '-c', 'true', code=1),
+				'(?m)^no    .*(drops LD_PRELOAD|set-user-ID root): what it starts runs without the library')
 			self.assertEqual(self.shunt('run', '--', *words, '-c', 'true').returncode, 125)
 		if os.geteuid() == 0:
 			self.doctor('su', 'root', '-c', self.plain)
