@@ -97,10 +97,10 @@ class _Echo:
 		while True:
 			try:
 				connection = self.listener.accept()[0]
+				self.held.append(connection)
+				connection.sendall(connection.recv(1))
 			except OSError:
 				return
-			self.held.append(connection)
-			connection.sendall(connection.recv(1))
 
 	def close(self):
 		self.listener.close()
