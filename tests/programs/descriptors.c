@@ -188,9 +188,10 @@ static void number_reused(void)
 static void left_to_stdio(void)
 {
 	struct pair pair = pair_open();
-	FILE *stream = fdopen(pair.client, "r+");
+	FILE *stream;
 	char text[8] = "";
 
+	SAY((stream = fdopen(pair.client, "r+")) != NULL);
 	fputs("ping", stream);
 	fflush(stream);
 	server_answers(pair, 4);
