@@ -15,7 +15,7 @@ COMMANDS = [
 	'sort /etc/passwd | head -n 3', 'date -u +%Y', 'env | grep -v -e SHUNT_ -e LD_PRELOAD -e ^_= | sort',
 	'exec 0<&- 1>&-; echo lost; exit 5', 'sleep 0.1 & wait; echo done', '(exec bash -c "echo inner; exit 9"); echo $?',
 	'curl -s URL', 'curl -si URL | grep -v -i date', 'curl -sf URL/missing; echo $?', 'curl -s URL URL URL', 'curl -sI URL | head -n 1',
-	'curl -s --tcp-fastopen URL', 'curl -sS --tcp-fastopen http://HOST:1/; echo $?',
+	'curl -s --tcp-fastopen URL', 'curl -s --tcp-fastopen http://HOST:1/; echo $?',
 	'wget -qO- URL', 'wget -qO- URL/missing; echo $?', 'exec 3<>/dev/tcp/HOST/PORT; printf "GET / HTTP/1.0\\r\\n\\r\\n" >&3; tail -n 1 <&3',
 	'printf "GET / HTTP/1.0\\r\\n\\r\\n" | nc -N HOST PORT | tail -n 1',
 	'/usr/bin/python3 -c "import urllib.request as u; print(u.urlopen(\'URL\').read())"',
@@ -39,8 +39,7 @@ TRACED = {
 	'curl': 'curl -s -o /dev/null URL/',
 	'wget': 'wget -q -O /dev/null URL/',
 	'python': '/usr/bin/python3 -c "import urllib.request as u; u.urlopen(\'URL\').read()"',
-	'bash': 'bash -c "exec 3<>/dev/tcp/HOST/PORT; printf \'GET / HTTP/1.0\\r\\n\\r\\n\' >&3; cat <&3 >/dev/null"',
-	'netcat': 'bash -c "printf \'GET / HTTP/1.0\\r\\n\\r\\n\' | nc -N HOST PORT >/dev/null"',
+	'bash': 'bash -c "exec 3<>/dev/tcp/HOST/PORT; printf \'GET / HTTP/1.0\\r\\n\\r\\n\' >&3; read -r line <&3"',
 	'git': 'git --version',
 	'ls': 'ls -l /proc/self/fd',
 }
