@@ -175,8 +175,10 @@ kept = socket.create_connection(("127.0.0.1", port))
 def step(word):
 	if word == "filter" and program is not None:
 		libc.prctl(38, 1, None, 0, 0)
-		if by == "syscall":
-			return libc.syscall(317 if os.uname().machine == "x86_64" else 277, 1, 0, ctypes.byref(program))
+		if by in ("syscall", "threads"):
+			# Of all threads, where there are more.
+			return libc.syscall(317 if os.uname().machine == "x86_64" else 277, 1, int(by == "threads"),
+				ctypes.byref(program))
 		return libc.prctl(22, 2, ctypes.byref(program), 0, 0)
 	if word == "fresh":
 		return fresh()
@@ -268,8 +270,11 @@ class Filtered(harness.Case):
 		process = self.start_steps(self.filter_path(), by, library=library)
 		judged = library and not harness.BARE
 		self.tell(process, 'kept', self.GOOD)
-		self.tell(process, 'dead', 'ECONNREFUSED')
+		# A refusal of ours is what starts a timer thread.
+		for _ in range(2):
+			self.tell(process, 'dead', 'ECONNREFUSED')
 		self.tell(process, 'filter', '0')
+		threads = len(os.listdir(f'/proc/{process.pid}/task'))
 		self.tell(process, 'fresh', self.GOOD)
 		self.tell(process, 'kept', self.GOOD)
 		self.tell(process, 'dead', 'ECONNREFUSED')
@@ -288,7 +293,7 @@ class Filtered(harness.Case):
 		if is_cut:
 			self.tell(process, 'kept', 'ECONNRESET' if judged else self.GOOD)
 			self.tell(process, 'kept', 'ECONNRESET' if judged else self.GOOD)
-		threads = len(os.listdir(f'/proc/{process.pid}/task'))
+		self.assertEqual(len(os.listdir(f'/proc/{process.pid}/task')), threads)
 		out, err = process.communicate('', timeout=30)
 		self.assertEqual((process.returncode, out, err), (0, '', ''))
 		return threads
