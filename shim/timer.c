@@ -267,6 +267,9 @@ static void thread_start(uint64_t due_ns)
 	errno = kept;
 }
 
+/* Every thread of a JVM blocks it. */
+#define BLOCKED_BY_JVM (UINT64_C(1) << (SIGQUIT - 1))
+
 /*
  * A handler may have come while this very thread held a lock that pthread_create() wants: where a
  * signal is blocked, it may be one's handler, so somebody else shall start the thread. All are
@@ -275,15 +278,18 @@ static void thread_start(uint64_t due_ns)
 static void timer_start(uint64_t due_ns)
 {
 	uint32_t idle = TIMER_IDLE;
+	uint64_t blocked;
 
-	if (due_ns <= atomic_load_explicit(&timer.given_up_ns, memory_order_relaxed) ||
-			signals_change(SIG_BLOCK, 0))
+	if (due_ns <= atomic_load_explicit(&timer.given_up_ns, memory_order_relaxed))
+		return;
+	blocked = signals_change(SIG_BLOCK, 0);
+	if (blocked & ~BLOCKED_BY_JVM)
 		return;
 	signals_change(SIG_SETMASK, ALL_SIGNALS);
 	if (atomic_compare_exchange_strong_explicit(&timer.state, &idle, TIMER_STARTING,
 			    memory_order_seq_cst, memory_order_relaxed))
 		thread_start(due_ns);
-	signals_change(SIG_SETMASK, 0);
+	signals_change(SIG_SETMASK, blocked);
 }
 
 static bool may_start(void)
