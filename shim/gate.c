@@ -89,7 +89,7 @@ static bool refuse(const struct rule *rule, struct cell *cell, uint64_t now_ns)
 __attribute__((noinline)) static bool connect_unjudged(int fd, const struct connection *connection)
 {
 	if (connection)
-		call_end(fd_table_set(fd, FD_STREAM));
+		call_end(fd_table_set(fd, connection->kind));
 	return true;
 }
 
@@ -131,6 +131,14 @@ __attribute__((noinline)) static bool connect_named(struct gate *gate,
 		    : connect_unjudged(gate->fd, connection);
 }
 
+/* The kernel refuses an address of the other family, and shall say so itself. */
+static bool is_of_family(int fd, const struct connection *connection, sa_family_t family)
+{
+	enum fd_kind kind = connection ? connection->kind : fd_table_kind(fd);
+
+	return kind == (family == AF_INET6 ? FD_STREAM6 : FD_STREAM);
+}
+
 /* Flat: to call what it takes to find no rule was a sixth of the time. What is rare stays out of
  * line, here and in the modules above. */
 __attribute__((flatten)) bool gate_connect(struct gate *gate, int fd,
@@ -149,7 +157,8 @@ __attribute__((flatten)) bool gate_connect(struct gate *gate, int fd,
 	if (connection && connect_again(gate, connection, address, length))
 		return true;
 	if ((!connection && fd_table_kind(fd) == FD_OTHER) ||
-			!endpoint_read(address, length, &peer, &endpoint.port))
+			!endpoint_read(address, length, &peer, &endpoint.port) ||
+			!is_of_family(fd, connection, address->sa_family))
 		return true;
 	if (runtime.config.wants_names)
 		return connect_named(gate, connection, &endpoint);
@@ -172,7 +181,7 @@ int gate_connected(struct gate *gate, int result)
 									     : clock_coarse_ns();
 	if (gate->is_disconnect) {
 		if (!result)
-			call_end(fd_table_set(gate->fd, FD_STREAM));
+			call_end(fd_table_set(gate->fd, connection->kind));
 	} else {
 		call_settle(connection, exchange_connected(&connection->exchange,
 				call_settings(connection), error, now_ns), now_ns);
@@ -391,7 +400,7 @@ void gate_receive_timeout(int fd, uint64_t timeout_ns)
 	if (!runtime_is_judging())
 		return;
 	/* Set before connect: remembered in a connection that no rule judges yet. */
-	if (!connection && timeout_ns && fd_table_kind(fd) == FD_STREAM)
+	if (!connection && timeout_ns && fd_table_kind(fd) != FD_OTHER)
 		connection = fd_table_connect(fd, &stale);
 	call_end(stale);
 	if (connection)
