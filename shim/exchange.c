@@ -167,8 +167,8 @@ static void leave_tls(struct exchange *exchange)
 	exchange_clear(exchange, EXCHANGE_TLS);
 }
 
-/* After the program's own farewell the server's leaving is no news, as after SHUT_WR. A piece of
- * data may look like one, and more data follows. */
+/* After the program's own farewell the server's leaving is no news, and a server that left without
+ * reading it resets the connection. A piece of data may look like one, and more data follows. */
 static void sent_tls(struct exchange *exchange, struct bytes bytes, size_t size, uint64_t now_ns)
 {
 	enum tls_sight sight = tls_sent(&exchange->tls, bytes, size, now_ns);
@@ -176,9 +176,9 @@ static void sent_tls(struct exchange *exchange, struct bytes bytes, size_t size,
 	if (sight == TLS_BROKEN)
 		leave_tls(exchange);
 	else if (sight == TLS_FAREWELL)
-		exchange_set(exchange, EXCHANGE_SHUT_WRITE);
-	else if (sight == TLS_REQUEST && exchange_has(exchange, EXCHANGE_SHUT_WRITE))
-		exchange_clear(exchange, EXCHANGE_SHUT_WRITE);
+		exchange_set(exchange, EXCHANGE_FAREWELL);
+	else if (sight == TLS_REQUEST && exchange_has(exchange, EXCHANGE_FAREWELL))
+		exchange_clear(exchange, EXCHANGE_FAREWELL);
 }
 
 static struct exchange_step sent_nothing(struct exchange *exchange, const struct settings *settings,

@@ -80,6 +80,7 @@ static struct verdict verdict(const struct exchange *exchange, const struct sett
 		.is_reused = flags & EXCHANGE_REUSED,
 		.has_waited = waited_ns >= settings->abandon_ns,
 		.has_shut_write = flags & EXCHANGE_SHUT_WRITE,
+		.has_said_farewell = flags & EXCHANGE_FAREWELL,
 		.may_be_answered = (flags & (EXCHANGE_TLS | EXCHANGE_ANSWERED)) == EXCHANGE_TLS &&
 			tls_has_one_ticket(&exchange->tls),
 	};

@@ -34,6 +34,7 @@ enum exchange_flag {
 	EXCHANGE_SPOKEN = 1 << 11, /* a byte was sent since the connection was made */
 	EXCHANGE_BLIND = 1 << 12,  /* unmetered from the first answer on */
 	EXCHANGE_IDLED = 1 << 13,  /* nothing was sent for too long: the first send starts a call */
+	EXCHANGE_FAREWELL = 1 << 14, /* the last that the program sent: close_notify or an alert */
 };
 
 struct exchange {

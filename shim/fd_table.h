@@ -19,7 +19,8 @@
 /* Entries below FD_CONNECTION say what is known of a descriptor that has no connection. */
 enum fd_kind {
 	FD_OTHER,    /* closed, a file, another socket, or never seen being born: not guarded */
-	FD_STREAM,   /* an IPv4 or IPv6 stream socket that no call of ours connected */
+	FD_STREAM,   /* an IPv4 stream socket that no call of ours connected */
+	FD_STREAM6,  /* the same, of IPv6 */
 	FD_CONNECTION
 };
 
@@ -28,6 +29,7 @@ struct connection {
 	_Atomic uint32_t next;       /* in the pool's free list */
 	_Atomic uint32_t generation; /* how often it went back there */
 	_Atomic uint64_t permit;     /* struct permit; of the open call, or else of the last */
+	enum fd_kind kind;           /* FD_STREAM or FD_STREAM6: what the descriptor was before */
 	const struct rule *rule;
 	struct cell *cell;
 	uint64_t cell_hash;          /* of the cell's key: it may have been given away since */

@@ -13,13 +13,14 @@
 
 void gate_born(int fd, int domain, int type)
 {
-	bool is_inet = domain == AF_INET || domain == AF_INET6;
-	bool is_stream = (type & ~(SOCK_NONBLOCK | SOCK_CLOEXEC)) == SOCK_STREAM;
+	enum fd_kind kind = FD_OTHER;
 
 	if (!runtime_is_judging())
 		return;
+	if ((type & ~(SOCK_NONBLOCK | SOCK_CLOEXEC)) == SOCK_STREAM)
+		kind = domain == AF_INET ? FD_STREAM : domain == AF_INET6 ? FD_STREAM6 : FD_OTHER;
 	/* A connection that still stands there was closed out of our sight. */
-	call_end(fd_table_set(fd, is_inet && is_stream ? FD_STREAM : FD_OTHER));
+	call_end(fd_table_set(fd, kind));
 }
 
 void gate_born_other(int fd)

@@ -26,6 +26,9 @@
 #define STACK_ABOVE_MINIMUM 65536
 /* How often it looks whether it is the last thread alive, at least. */
 #define LOOK_ROUND_NS  100000000ull
+/* All but the one by which setuid() reaches every thread: who makes it waits for all, with a lock
+ * that pthread_create() wants. */
+#define ALL_SIGNALS    (~(1ull << (__SIGRTMIN + 1 - 1)))
 #define WAIT_STEP_NS   50000
 #define WAIT_STEPS_MAX 20000 /* one second */
 
@@ -171,11 +174,32 @@ static bool goes_idle(void)
 			memory_order_seq_cst, memory_order_relaxed);
 }
 
+static void wait_step(void)
+{
+	struct timespec step = { .tv_nsec = WAIT_STEP_NS };
+
+	raw_syscall(SYS_nanosleep, (long)&step, 0, 0, 0, 0, 0);
+}
+
+/* glibc counts a thread as ended before the kernel does, and unshare() asks the kernel. */
+static void wait_until_gone(uint32_t thread_id)
+{
+	long process_id = raw_syscall(SYS_getpid, 0, 0, 0, 0, 0, 0);
+
+	for (int step = 0; thread_id && step < WAIT_STEPS_MAX; step++) {
+		if (raw_syscall(SYS_tgkill, process_id, thread_id, 0, 0, 0, 0) == -ESRCH)
+			return;
+		wait_step();
+	}
+}
+
 static void *timer_run(void *nothing)
 {
 	uint64_t now_ns, due_ns;
 	uint32_t bell;
 
+	/* Whoever holds the timer waits for one thread: the last one must be gone by then. */
+	wait_until_gone(atomic_load_explicit(&timer.thread_id, memory_order_acquire));
 	atomic_store_explicit(&timer.thread_id, (uint32_t)raw_syscall(SYS_gettid, 0, 0, 0, 0, 0, 0),
 			memory_order_release);
 	raw_syscall(SYS_prctl, PR_SET_NAME, (long)"shunt-timer", 0, 0, 0, 0);
@@ -243,6 +267,9 @@ static void thread_start(uint64_t due_ns)
 	errno = kept;
 }
 
+/* Every thread of a JVM blocks it. */
+#define BLOCKED_BY_JVM (UINT64_C(1) << (SIGQUIT - 1))
+
 /*
  * A handler may have come while this very thread held a lock that pthread_create() wants: where a
  * signal is blocked, it may be one's handler, so somebody else shall start the thread. All are
@@ -251,15 +278,18 @@ static void thread_start(uint64_t due_ns)
 static void timer_start(uint64_t due_ns)
 {
 	uint32_t idle = TIMER_IDLE;
+	uint64_t blocked;
 
-	if (due_ns <= atomic_load_explicit(&timer.given_up_ns, memory_order_relaxed) ||
-			signals_change(SIG_BLOCK, 0))
+	if (due_ns <= atomic_load_explicit(&timer.given_up_ns, memory_order_relaxed))
 		return;
-	signals_change(SIG_SETMASK, ~0ull);
+	blocked = signals_change(SIG_BLOCK, 0);
+	if (blocked & ~BLOCKED_BY_JVM)
+		return;
+	signals_change(SIG_SETMASK, ALL_SIGNALS);
 	if (atomic_compare_exchange_strong_explicit(&timer.state, &idle, TIMER_STARTING,
 			    memory_order_seq_cst, memory_order_relaxed))
 		thread_start(due_ns);
-	signals_change(SIG_SETMASK, 0);
+	signals_change(SIG_SETMASK, blocked);
 }
 
 static bool may_start(void)
@@ -291,25 +321,6 @@ void timer_watch_open(const struct rule *rule, const struct breaker *breaker, ui
 
 	if (due_ns)
 		timer_watch(rule, breaker->cell, due_ns);
-}
-
-static void wait_step(void)
-{
-	struct timespec step = { .tv_nsec = WAIT_STEP_NS };
-
-	raw_syscall(SYS_nanosleep, (long)&step, 0, 0, 0, 0, 0);
-}
-
-/* glibc counts a thread as ended before the kernel does, and unshare() asks the kernel. */
-static void wait_until_gone(uint32_t thread_id)
-{
-	long process_id = raw_syscall(SYS_getpid, 0, 0, 0, 0, 0, 0);
-
-	for (int step = 0; step < WAIT_STEPS_MAX; step++) {
-		if (raw_syscall(SYS_tgkill, process_id, thread_id, 0, 0, 0, 0) == -ESRCH)
-			return;
-		wait_step();
-	}
 }
 
 /* On the thread itself when it was the last one alive: glibc runs exit handlers there. */

@@ -19,7 +19,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), 'e2e'))
 
 import harness  # noqa: E402
-import filters  # noqa: E402
+import named_filters  # noqa: E402
 from daemons import find  # noqa: E402
 
 PROGRAMS = os.path.join(HERE, 'programs')
@@ -39,7 +39,7 @@ class Row:
 	calls: typing.Any = None       # how many calls must have succeeded, exactly; or UNTOUCHED
 	shows: str = ''                # what stdout must contain, so that a row cannot fail alike twice
 	code: int = 0
-	compared: typing.Optional[filters.Filter] = None
+	compared: typing.Optional[named_filters.Filter] = None
 	needs: tuple = ()              # executables, where the program's name is not one
 	package: str = ''              # where the program comes from, if not from a package of its name
 	before: str = ''               # run bare before each run, so that both find the same world

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Version control, remote shells, mail, names, relays and other tools of the trade."""
 import matrix
-from filters import Filter
+from named_filters import Filter
 from matrix import UNTOUCHED, Row
 
 IPERF = Filter('all but counts and timings', r'^\[(?: *\d+|SUM)\](.*)', r'port (\d+) connected')

@@ -196,6 +196,27 @@ Test(gate, a_datagram_socket_is_never_refused)
 	cr_expect(ask(&gate, FD, "127.0.0.1", 9));
 }
 
+/* The kernel says EAFNOSUPPORT, whatever the circuit. */
+Test(gate, an_address_of_the_other_family_is_not_refused)
+{
+	struct gate gate;
+
+	trip();
+	gate_born(FD, AF_INET6, SOCK_STREAM);
+	cr_expect(ask(&gate, FD, "127.0.0.1", 9));
+	cr_expect_null(gate.connection);
+	gate_born(FD, AF_INET, SOCK_STREAM);
+	cr_expect_not(ask(&gate, FD, "127.0.0.1", 9));
+}
+
+Test(gate, a_disconnected_socket_is_what_it_was)
+{
+	gate_born(FD, AF_INET6, SOCK_STREAM);
+	gate_receive_timeout(FD, 1000000);
+	cr_assert_not_null(gate_find(FD));
+	cr_expect_eq(gate_find(FD)->kind, FD_STREAM6);
+}
+
 Test(gate, a_socket_that_was_never_seen_being_born_is_let_through_unasked)
 {
 	struct gate gate;
