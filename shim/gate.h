@@ -42,16 +42,28 @@ static inline struct connection *gate_find(int fd)
 	return fd_table_find(fd);
 }
 
-/* connect(), sendto()/sendmsg() with MSG_FASTOPEN. False: refused, errno is set, no SYN leaves. */
-bool gate_connect(struct gate *gate, int fd, const struct sockaddr *address, socklen_t length);
-int gate_connected(struct gate *gate, int result);
+static inline uint32_t gate_generation_of(const struct connection *connection)
+{
+	return atomic_load_explicit(&connection->generation, memory_order_relaxed);
+}
+
+/* For the halves of hooks: gate.c, gate_connect.c. */
+static inline void gate_hold(struct gate *gate, struct connection *connection)
+{
+	gate->connection = connection;
+	gate->generation = gate_generation_of(connection);
+}
+
+/* False: while this thread was in the real call, another closed the descriptor, and the connection
+ * may stand for another one by now. */
+static inline bool gate_is_held(const struct gate *gate)
+{
+	return gate->connection && gate->generation == gate_generation_of(gate->connection);
+}
 
 /* False: refused or cut; errno is ECONNRESET and nothing may be sent. */
 bool gate_send(struct gate *gate, struct connection *connection, int fd, struct bytes bytes);
 ssize_t gate_sent(struct gate *gate, ssize_t result);
-
-/* After gate_connect() of a fast-open send was true: tells of the bytes that went with the SYN. */
-ssize_t gate_fast_opened(struct gate *gate, struct bytes bytes, ssize_t result);
 
 /* False: cut; errno is ECONNRESET. `bytes` is where the data will be. */
 bool gate_receive(struct gate *gate, struct connection *connection, int fd, struct bytes bytes,

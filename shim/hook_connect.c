@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Attempts. Those that a send makes (MSG_FASTOPEN) are in hook_send.c. */
 #include "shim/gate.h"
+#include "shim/gate_connect.h"
 #include "shim/real.h"
 
 HOOK(int, connect, (int fd, const struct sockaddr *address, socklen_t length))

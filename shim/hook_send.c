@@ -7,6 +7,7 @@
  * take, needs no frame.
  */
 #include "shim/gate.h"
+#include "shim/gate_connect.h"
 #include "shim/real.h"
 #include "shim/vectors.h"
 

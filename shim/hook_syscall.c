@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 
 #include "shim/gate.h"
+#include "shim/gate_connect.h"
 #include "shim/gate_lifetime.h"
 #include "shim/hook_lifetime.h"
 #include "shim/hook_process.h"

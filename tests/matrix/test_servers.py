@@ -96,7 +96,7 @@ exec stunnel conf'''),
 		' nc 127.0.0.1 "$FRONT" | tail -n 1; done', needs=('ncat', 'nc', 'socat'),
 		server='exec ncat -l -k 127.0.0.1 "$FRONT" --sh-exec "exec socat - TCP:127.0.0.1:$PORT"'),
 	Row('node', 'a proxy', f'{FILES}; {LOAD}', package='nodejs', needs=('node', 'ab'), calls=411, server='exec node "$PROGRAMS/front.js"'),
-	Row('gunicorn', 'two processes of python in threads', FILES, calls=11, server='cd "$PROGRAMS"; exec gunicorn --log-level critical -w 2 --threads 4'
+	Row('gunicorn', 'two processes of python in threads', FILES, calls=11, server='cd "$PROGRAMS"; exec gunicorn --log-level critical --graceful-timeout 2 -w 2 --threads 4'
 		' -b "127.0.0.1:$FRONT" front:application'),
 	Row('php-fpm', 'scripts that ask a server', 'for i in 1 2 3; do SCRIPT_FILENAME="$PROGRAMS/fetch.php" REQUEST_METHOD=GET QUERY_STRING="base=$URL" cgi-fcgi -bind -connect'
 		' "127.0.0.1:$FRONT"; done', needs=('php-fpm8.2', 'cgi-fcgi'), calls=33, server='''cat >conf <<END

@@ -11,6 +11,7 @@
 #include "core/clock.h"
 #include "shim/call.h"
 #include "shim/gate.h"
+#include "shim/gate_connect.h"
 #include "shim/gate_lifetime.h"
 #include "shim/real.h"
 #include "shim/runtime.h"
