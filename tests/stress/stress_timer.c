@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "core/breaker.h"
+#include "core/control.h"
 #include "core/clock.h"
 #include "shim/runtime.h"
 #include "shim/timer.h"
@@ -72,7 +73,7 @@ static void *opens(void *unused)
 	while (!is_over) {
 		if (is_half_open(&breaker)) {
 			atomic_fetch_add(&woken, 1);
-			breaker_trip(&breaker, clock_now_ns());
+			control_trip(&breaker, clock_now_ns());
 		}
 		timer_watch_open(rule, &breaker, clock_now_ns());
 	}
@@ -118,7 +119,7 @@ int main(void)
 		return 2;
 	atomic_store(&runtime.is_active, true);
 	breaker = breaker_of_rule(&runtime.config.rules[0]);
-	breaker_trip(&breaker, clock_now_ns());
+	control_trip(&breaker, clock_now_ns());
 	pthread_barrier_init(&start, NULL, OPENERS + HOLDERS + 1);
 	for (int i = 0; i < OPENERS; i++)
 		if (pthread_create(&openers[i], NULL, opens, NULL))
