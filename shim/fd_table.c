@@ -160,6 +160,8 @@ struct connection *fd_table_connect(int fd, struct connection **ret_stale)
 		return NULL;
 	atomic_fetch_add_explicit(&fd_table.live, 1, memory_order_relaxed);
 	atomic_store_explicit(&connection->permit, 0, memory_order_relaxed);
+	atomic_store_explicit(&connection->call_place, 0, memory_order_relaxed);
+	atomic_store_explicit(&connection->place, 0, memory_order_relaxed);
 	connection->kind = fd_table_kind(fd) == FD_STREAM6 ? FD_STREAM6 : FD_STREAM;
 	connection->rule = NULL;
 	connection->cell = NULL;

@@ -5,6 +5,7 @@
 
 #include "core/breaker.h"
 #include "core/clock.h"
+#include "shim/admission.h"
 #include "shim/call.h"
 #include "shim/cut.h"
 #include "shim/inside.h"
@@ -14,15 +15,16 @@
 
 /* Another thread may just have begun the very same call. Then one of the two permits is reported
  * with it, and this one goes back: given in one moment, they are worth the same. */
-static void begin_call(struct connection *connection, struct permit permit, uint64_t now_ns)
+static void begin_call(struct connection *connection, const struct admitted *admitted)
 {
-	struct breaker breaker;
+	struct ticket ticket = admitted->ticket;
 
-	call_begin(connection, permit);
-	if (exchange_call(&connection->exchange, now_ns))
+	call_begin(connection, ticket);
+	if (exchange_call(&connection->exchange, admitted->now_ns))
 		return;
-	breaker = runtime_breaker(connection->rule, connection->cell);
-	breaker_report(&breaker, permit, OUTCOME_UNUSED, 0, now_ns);
+	/* The place is the connection's by now, and goes back with the call. */
+	ticket.place = 0;
+	call_return(connection->rule, connection->cell, ticket, admitted->now_ns);
 }
 
 /* False: fd names another file by now, which is not refused anything. */
@@ -41,7 +43,7 @@ __attribute__((noinline)) static bool begin_send(struct gate *gate)
 	uint64_t now_ns = clock_now_ns();
 	struct exchange_step step = exchange_will_send(&connection->exchange,
 			call_settings(connection), gate->bytes, now_ns);
-	struct permit permit;
+	struct admitted admitted;
 
 	gate->began_ns = now_ns;
 	if (step.ended != OUTCOME_NONE)
@@ -50,8 +52,10 @@ __attribute__((noinline)) static bool begin_send(struct gate *gate)
 	if (!step.starts_call || !connection->rule || !segment_cell_is(runtime.segment,
 			connection->cell, connection->cell_hash))
 		return true;
-	if (call_acquire(connection->rule, connection->cell, now_ns, &permit)) {
-		begin_call(connection, permit, now_ns);
+	if (admission_ask(&(struct asking){ .rule = connection->rule, .cell = connection->cell,
+			.cell_hash = connection->cell_hash, .fd = gate->fd,
+			.may_not_wait = gate->may_not_wait }, now_ns, &admitted)) {
+		begin_call(connection, &admitted);
 		return true;
 	}
 	return runtime.observe || !refuse_send(gate);
@@ -66,13 +70,15 @@ static bool go_round_cut(struct gate *gate, int fd)
 	return true;
 }
 
-bool gate_send(struct gate *gate, struct connection *connection, int fd, struct bytes bytes)
+bool gate_send(struct gate *gate, struct connection *connection, int fd, struct bytes bytes,
+		int flags)
 {
 	*gate = (struct gate){
 		.connection = connection,
 		.bytes = bytes,
 		.fd = fd,
 		.generation = gate_generation_of(connection),
+		.may_not_wait = flags & MSG_DONTWAIT,
 	};
 	if (exchange_has(&connection->exchange, EXCHANGE_CUT))
 		return go_round_cut(gate, fd);

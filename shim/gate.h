@@ -10,7 +10,7 @@
  *		return real()->send(fd, data, size, flags);
  *	struct iovec vector = { (void *)data, size };
  *	struct gate gate;
- *	if (!gate_send(&gate, connection, fd, (struct bytes){ &vector, 1 }))
+ *	if (!gate_send(&gate, connection, fd, (struct bytes){ &vector, 1 }, flags))
  *		return -1;
  *	return gate_sent(&gate, real()->send(fd, data, size, flags));
  */
@@ -33,6 +33,7 @@ struct gate {
 	int fd;
 	uint32_t generation; /* of the connection, when the call began */
 	bool is_peek;
+	bool may_not_wait;
 	bool is_disconnect;
 };
 
@@ -62,7 +63,8 @@ static inline bool gate_is_held(const struct gate *gate)
 }
 
 /* False: refused or cut; errno is ECONNRESET and nothing may be sent. */
-bool gate_send(struct gate *gate, struct connection *connection, int fd, struct bytes bytes);
+bool gate_send(struct gate *gate, struct connection *connection, int fd, struct bytes bytes,
+		int flags);
 ssize_t gate_sent(struct gate *gate, ssize_t result);
 
 /* False: cut; errno is ECONNRESET. `bytes` is where the data will be. */

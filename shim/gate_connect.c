@@ -5,6 +5,7 @@
 
 #include "core/breaker.h"
 #include "core/clock.h"
+#include "shim/admission.h"
 #include "shim/call.h"
 #include "shim/endpoint.h"
 #include "shim/inside.h"
@@ -75,23 +76,23 @@ __attribute__((noinline)) static bool connect_unjudged(int fd, const struct conn
 __attribute__((noinline)) static bool connect_judged(struct gate *gate,
 		struct connection *connection, const struct rule *rule, struct endpoint *endpoint)
 {
-	uint64_t now_ns = clock_now_ns(), cell_hash;
-	struct cell *cell = find_cell(rule, endpoint, now_ns, &cell_hash);
-	struct permit permit;
+	uint64_t now_ns = clock_now_ns();
+	struct asking asking = { .rule = rule, .fd = gate->fd, .is_connect = true };
+	struct admitted admitted;
 
-	if (!cell)
+	asking.cell = find_cell(rule, endpoint, now_ns, &asking.cell_hash);
+	if (!asking.cell)
 		return connect_unjudged(gate->fd, connection);
-	if (!call_acquire(rule, cell, now_ns, &permit))
-		return refuse(rule, cell, now_ns);
-	connection = track(gate->fd, rule, cell, cell_hash);
+	if (!admission_ask(&asking, now_ns, &admitted))
+		return refuse(rule, asking.cell, now_ns);
+	connection = track(gate->fd, rule, asking.cell, asking.cell_hash);
 	if (!connection) {
-		struct breaker breaker = runtime_breaker(rule, cell);
-
-		breaker_report(&breaker, permit, OUTCOME_UNUSED, 0, now_ns);
+		admission_return(&asking, &admitted);
 		return true;
 	}
-	call_begin(connection, permit);
-	exchange_begin(&connection->exchange, now_ns);
+	call_begin(connection, admitted.ticket);
+	call_hold(connection, admitted.place);
+	exchange_begin(&connection->exchange, admitted.now_ns);
 	gate_hold(gate, connection);
 	return true;
 }

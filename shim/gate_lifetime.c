@@ -6,6 +6,7 @@
 
 #include "core/clock.h"
 #include "shim/call.h"
+#include "shim/holder.h"
 #include "shim/inside.h"
 #include "shim/lookup.h"
 #include "shim/runtime.h"
@@ -108,6 +109,7 @@ void gate_exit(void)
 		return;
 	lookup_settle_all();
 	fd_table_each(end_with_process);
+	holder_leave();
 }
 
 static void cancel(struct connection *connection)
@@ -116,13 +118,14 @@ static void cancel(struct connection *connection)
 		call_settle(connection, exchange_cancelled(&connection->exchange), clock_now_ns());
 }
 
-/* The parent reports what both copies lose. */
-static void cancel_silently(struct connection *connection)
+/* The parent reports what both copies lose, and holds the places. */
+static void forget(struct connection *connection)
 {
-	if (!exchange_has(&connection->exchange, EXCHANGE_OPEN))
-		return;
+	bool is_open = exchange_has(&connection->exchange, EXCHANGE_OPEN);
+
 	call_forget(connection);
-	exchange_cancelled(&connection->exchange);
+	if (is_open)
+		exchange_cancelled(&connection->exchange);
 }
 
 void gate_fork_parent(void)
@@ -141,7 +144,8 @@ void gate_fork_child(void)
 	if (!runtime_is_judging())
 		return;
 	runtime_forked();
+	holder_forked();
 	timer_forget();
 	lookup_forget();
-	fd_table_each(cancel_silently);
+	fd_table_each(forget);
 }

@@ -41,6 +41,7 @@ uint64_t runtime_random(const struct cell *cell);
 /* The breaker of a rule's cell, ready for breaker_*(). */
 static inline struct breaker runtime_breaker(const struct rule *rule, struct cell *cell)
 {
+	/* No holder: it asks for no place. */
 	return (struct breaker){
 		.cell = cell,
 		.settings = &rule->settings,

@@ -89,7 +89,7 @@ static ssize_t send_on(int fd, ssize_t result)
 
 	if (!connection)
 		return result;
-	if (!gate_send(&gate, connection, fd, request))
+	if (!gate_send(&gate, connection, fd, request, 0))
 		return -2;
 	return gate_sent(&gate, result);
 }
@@ -375,7 +375,7 @@ Test(gate, what_comes_back_to_a_closed_descriptor_is_no_news_of_its_successor)
 	gate_born(FD, AF_INET, SOCK_STREAM);
 	cr_assert(ask(&connecting, FD, "127.0.0.1", 9));
 	gate_connected(&connecting, 0);
-	cr_assert(gate_send(&sending, gate_find(FD), FD, request));
+	cr_assert(gate_send(&sending, gate_find(FD), FD, request, 0));
 	cr_assert(gate_receive(&receiving, gate_find(FD), FD, request, 0));
 	gate_close(FD);
 	gate_born(FD + 1, AF_INET, SOCK_STREAM);
