@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "core/bulkhead.h"
 #include "core/text.h"
 
 #define MAX_SLEEP_MS SETTINGS_MAX_MS
