@@ -103,7 +103,9 @@ uint32_t breaker_concurrency(const struct breaker *breaker)
 	uint32_t by_hand =
 			atomic_load_explicit(&breaker->cell->concurrency, memory_order_relaxed);
 
-	return by_hand != 0 ? by_hand : breaker->settings->concurrency;
+	if (by_hand == 0)
+		return breaker->settings->concurrency;
+	return by_hand == CELL_UNLIMITED ? 0 : by_hand;
 }
 
 /* True where a place was taken, or none is needed. */

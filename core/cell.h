@@ -19,6 +19,7 @@
 #include "core/window.h"
 
 #define CELL_NAME_SIZE 64
+#define CELL_UNLIMITED UINT32_MAX /* of `concurrency`: off by hand */
 
 enum cell_kind { CELL_CONNECTION, CELL_LOOKUP };
 
@@ -84,7 +85,7 @@ struct cell {
 	/* What `state`, `retry_in_ms` are shown with: the settings of whoever acquired last. */
 	_Atomic uint32_t sleep_ms;
 	_Atomic uint32_t lease_ms;
-	_Atomic uint32_t concurrency; /* by hand, which beats what rules say; 0: not set */
+	_Atomic uint32_t concurrency; /* by hand, which beats what rules say; 0: as they say */
 	_Atomic uint32_t released;    /* places given back while somebody waited: a futex */
 };
 

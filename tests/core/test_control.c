@@ -72,6 +72,18 @@ Test(control, lifting_a_force_shows_the_natural_state_at_once)
 	cr_expect_not(is_admitted(5));
 }
 
+Test(control, a_limit_by_hand_beats_the_rule_until_it_is_lifted)
+{
+	settings.concurrency = 5;
+	cr_expect_eq(breaker_concurrency(&breaker), 5);
+	control_limit(&breaker, 2);
+	cr_expect_eq(breaker_concurrency(&breaker), 2);
+	control_limit(&breaker, CELL_UNLIMITED);
+	cr_expect_eq(breaker_concurrency(&breaker), 0);
+	control_limit(&breaker, 0);
+	cr_expect_eq(breaker_concurrency(&breaker), 5);
+}
+
 Test(control, by_hand_it_trips_probes_and_resets)
 {
 	struct permit old = acquire(0);
