@@ -137,7 +137,7 @@ __attribute__((flatten)) bool gate_connect(struct gate *gate, int fd,
 		return true;
 	if ((!connection && fd_table_kind(fd) == FD_OTHER) ||
 			!endpoint_read(address, length, &peer, &endpoint.port) ||
-			!is_of_family(fd, connection, address->sa_family))
+			!is_of_family(fd, connection, endpoint_family(address)))
 		return true;
 	if (runtime.config.wants_names)
 		return connect_named(gate, connection, &endpoint);
