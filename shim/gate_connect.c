@@ -110,6 +110,27 @@ __attribute__((noinline)) static bool connect_named(struct gate *gate,
 		    : connect_unjudged(gate->fd, connection);
 }
 
+const struct rule *gate_judge(const struct sockaddr *address, socklen_t length, uint64_t now_ns,
+		struct cell **ret_cell, uint64_t *ret_cell_hash)
+{
+	char host[HOST_SIZE];
+	struct address peer;
+	struct endpoint endpoint = { .address = &peer };
+	const struct rule *rule;
+
+	if (!endpoint_read(address, length, &peer, &endpoint.port))
+		return NULL;
+	if (runtime.config.wants_names && names_find(&peer, host))
+		endpoint.host = host;
+	rule = config_match(&runtime.config, &endpoint);
+	if (!rule)
+		return NULL;
+	if (!target_wants_names(&rule->target))
+		endpoint.host = NULL;
+	*ret_cell = runtime_cell(rule, CELL_CONNECTION, &endpoint, now_ns, ret_cell_hash);
+	return *ret_cell ? rule : NULL;
+}
+
 /* The kernel refuses an address of the other family, and shall say so itself. */
 static bool is_of_family(int fd, const struct connection *connection, sa_family_t family)
 {

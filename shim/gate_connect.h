@@ -5,6 +5,10 @@
 
 #include "shim/gate.h"
 
+/* The rule of an address and its cell, as gate_connect() finds them; NULL: none. */
+const struct rule *gate_judge(const struct sockaddr *address, socklen_t length, uint64_t now_ns,
+		struct cell **ret_cell, uint64_t *ret_cell_hash);
+
 /* connect(), sendto()/sendmsg() with MSG_FASTOPEN. False: refused, errno is set, no SYN leaves. */
 bool gate_connect(struct gate *gate, int fd, const struct sockaddr *address, socklen_t length);
 int gate_connected(struct gate *gate, int result);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Attempts. Those that a send makes (MSG_FASTOPEN) are in hook_send.c. */
+#include "shim/fallback.h"
 #include "shim/gate.h"
 #include "shim/gate_connect.h"
 #include "shim/real.h"
@@ -10,7 +11,10 @@ HOOK(int, connect, (int fd, const struct sockaddr *address, socklen_t length))
 	int result;
 
 	if (!gate_connect(&gate, fd, address, length))
-		return -1;
+		return fallback_connect(fd, address, length);
 	result = real()->connect(fd, address, length);
-	return gate.connection ? gate_connected(&gate, result) : result;
+	if (!gate.connection)
+		return result;
+	result = gate_connected(&gate, result);
+	return result ? fallback_connect(fd, address, length) : result;
 }

@@ -106,7 +106,7 @@ class Bulkhead(harness.Case):
 		draw = random.Random(7)
 		living = self.caller(1)
 		self.lines(living, 1)
-		for _ in range(20):
+		for _ in range(34):
 			holders = [self.caller(2) for _ in range(3)]
 			for holder in holders:
 				for _ in range(draw.randrange(3)):
