@@ -100,12 +100,7 @@ static struct decision admit(enum permit_kind kind, uint32_t epoch, struct permi
 
 uint32_t breaker_concurrency(const struct breaker *breaker)
 {
-	uint32_t by_hand =
-			atomic_load_explicit(&breaker->cell->concurrency, memory_order_relaxed);
-
-	if (by_hand == 0)
-		return breaker->settings->concurrency;
-	return by_hand == CELL_UNLIMITED ? 0 : by_hand;
+	return cell_concurrency(breaker->cell, breaker->settings->concurrency);
 }
 
 /* True where a place was taken, or none is needed. */

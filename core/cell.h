@@ -101,6 +101,16 @@ static inline void cell_count(struct cell *cell, enum cell_total total)
 		atomic_fetch_add_explicit(&cell->totals[total], 1, memory_order_relaxed);
 }
 
+/* The limit in force, 0: none. */
+static inline uint32_t cell_concurrency(const struct cell *cell, uint32_t by_rule)
+{
+	uint32_t by_hand = atomic_load_explicit(&cell->concurrency, memory_order_relaxed);
+
+	if (by_hand == 0)
+		return by_rule;
+	return by_hand == CELL_UNLIMITED ? 0 : by_hand;
+}
+
 /* For people: "pay.internal 10.1.2.3:443", "10.1.2.3:443", "pay.internal" for what has no address.
  * Any bytes are a legal key; shortened to fit, always terminated. */
 void cell_key_describe(const struct cell_key *key, char *ret, size_t size);

@@ -18,7 +18,8 @@ struct asking {
 	uint64_t cell_hash;
 	int fd;
 	bool is_connect;   /* a new connection: `connections` counts it */
-	bool may_not_wait; /* MSG_DONTWAIT; whether the socket blocks is asked for where it matters */
+	bool may_not_wait; /* MSG_DONTWAIT; whether the socket blocks is asked for where it matters
+			    */
 };
 
 struct admitted {

@@ -31,7 +31,7 @@ struct connection {
 	_Atomic uint32_t generation; /* how often it went back there */
 	_Atomic uint64_t permit;     /* struct permit; of the open call, or else of the last */
 	_Atomic place_t call_place;  /* what the open call holds of `concurrency` */
-	_Atomic place_t place;       /* what the connection holds of `connections` or the fallback */
+	_Atomic place_t place;       /* what it holds itself of `connections` or the fallback */
 	enum fd_kind kind;           /* FD_STREAM or FD_STREAM6: what the descriptor was before */
 	const struct rule *rule;
 	struct cell *cell;
