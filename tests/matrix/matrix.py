@@ -109,7 +109,7 @@ class Matrix(harness.Case):
 			self.variables = dict(self.backends.get(row.on).variables())
 		except FileNotFoundError as error:
 			self.skipTest(f'no {error.args[-1]} on this machine')
-		self.variables['PROGRAMS'] = PROGRAMS
+		self.variables.update(PROGRAMS=PROGRAMS, PYTHONDONTWRITEBYTECODE='1')
 		port = self.variables[row.port]
 		# A machine that is busy is no server that hangs.
 		self.rules['TARGET'] = row.rule.format(port=port) + ' abandon=20s'
