@@ -9,6 +9,7 @@
 #include "shim/inside.h"
 #include "shim/lookup.h"
 #include "shim/runtime.h"
+#include "shim/thread.h"
 #include "shim/timer.h"
 
 void gate_born(int fd, int domain, int type)
@@ -141,6 +142,7 @@ void gate_fork_child(void)
 		return;
 	runtime_forked();
 	timer_forget();
+	thread_forget();
 	lookup_forget();
 	fd_table_each(cancel_silently);
 }

@@ -25,12 +25,6 @@ void timer_watch(const struct rule *rule, struct cell *cell, uint64_t due_ns);
 /* The same where the circuit is open, due at the end of its sleep window. */
 void timer_watch_open(const struct rule *rule, const struct breaker *breaker, uint64_t now_ns);
 
-/* Ends the thread, waits until the kernel has let go of it, and lets none start until as many
- * releases as holds: around unshare(), setns() and the setting of a seccomp filter. No system call
- * where there never was one. Keeps errno. */
-void timer_hold(void);
-void timer_release(void);
-
 /* In a forked child: there is no thread, and nothing is watched. */
 void timer_forget(void);
 
