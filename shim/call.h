@@ -27,6 +27,19 @@ bool call_acquire(const struct rule *rule, struct cell *cell, uint64_t now_ns,
  * at once. */
 void call_begin(struct connection *connection, struct permit permit);
 
+/* The open call, as it can be reported when the connection may be another's already. */
+struct call {
+	const struct rule *rule;
+	struct cell *cell;
+	struct permit permit;
+	uint64_t began_ns;
+};
+
+struct call call_of(const struct connection *connection);
+
+/* For whoever ended it by a step of the exchange, instead of call_settle(). */
+void call_report(const struct call *call, enum outcome outcome, uint64_t now_ns);
+
 /* Does what a step of the exchange asks for: reports the outcome where it ended the call, renews a
  * probe's lease. */
 void call_settle(struct connection *connection, struct exchange_step step, uint64_t now_ns);

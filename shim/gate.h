@@ -22,6 +22,7 @@
 #include <sys/socket.h>
 #include <sys/types.h>
 
+#include "shim/bound.h"
 #include "shim/exchange.h"
 #include "shim/fd_table.h"
 
@@ -34,6 +35,8 @@ struct gate {
 	uint32_t generation; /* of the connection, when the call began */
 	bool is_peek;
 	bool is_disconnect;
+	bool is_timed; /* a send on a connection with deadlines */
+	struct bound bound;
 };
 
 /* The connection of a descriptor that is ours to judge, or NULL: one bounds check and one load. */
@@ -46,27 +49,20 @@ static inline struct connection *gate_find(int fd)
 bool gate_connect(struct gate *gate, int fd, const struct sockaddr *address, socklen_t length);
 int gate_connected(struct gate *gate, int result);
 
-/* False: refused or cut; errno is ECONNRESET and nothing may be sent. */
+/* It was interrupted only because we bounded it: it shall be made once more. */
+bool gate_connects_again(struct gate *gate);
+
+/* False: refused or cut, errno is ECONNRESET; or timed out, errno is ETIMEDOUT. Nothing may be
+ * sent. */
 bool gate_send(struct gate *gate, struct connection *connection, int fd, struct bytes bytes);
 ssize_t gate_sent(struct gate *gate, ssize_t result);
 
 /* After gate_connect() of a fast-open send was true: tells of the bytes that went with the SYN. */
 ssize_t gate_fast_opened(struct gate *gate, struct bytes bytes, ssize_t result);
 
-/* False: cut; errno is ECONNRESET. `bytes` is where the data will be. */
+/* False: cut or timed out, errno is as for send. `bytes` is where the data will be. */
 bool gate_receive(struct gate *gate, struct connection *connection, int fd, struct bytes bytes,
 		int flags);
 ssize_t gate_received(struct gate *gate, ssize_t result);
-
-/* poll, select with a timeout that is not 0: the time before it, or 0 where no connection exists;
- * to be handed to gate_waited() for each connection that was named for reading. */
-uint64_t gate_wait_clock(void);
-void gate_waited(struct connection *connection, uint64_t began_ns);
-
-/* getsockopt(SO_ERROR) succeeded and gave `error`; on a cut connection *ret_error is ECONNRESET. */
-void gate_so_error(int fd, int *error);
-
-/* setsockopt(SO_RCVTIMEO) succeeded. */
-void gate_receive_timeout(int fd, uint64_t timeout_ns);
 
 #endif

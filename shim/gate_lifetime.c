@@ -6,6 +6,7 @@
 
 #include "core/clock.h"
 #include "shim/call.h"
+#include "shim/deadline.h"
 #include "shim/inside.h"
 #include "shim/lookup.h"
 #include "shim/runtime.h"
@@ -116,9 +117,10 @@ static void cancel(struct connection *connection)
 		call_settle(connection, exchange_cancelled(&connection->exchange), clock_now_ns());
 }
 
-/* The parent reports what both copies lose. */
+/* The parent reports what both copies lose, and ends what takes too long. */
 static void cancel_silently(struct connection *connection)
 {
+	deadline_forget(connection);
 	if (!exchange_has(&connection->exchange, EXCHANGE_OPEN))
 		return;
 	call_forget(connection);
@@ -142,6 +144,7 @@ void gate_fork_child(void)
 		return;
 	runtime_forked();
 	timer_forget();
+	fd_table_forget_pins();
 	thread_forget();
 	lookup_forget();
 	fd_table_each(cancel_silently);

@@ -12,6 +12,7 @@
 #include "shim/call.h"
 #include "shim/gate.h"
 #include "shim/gate_lifetime.h"
+#include "shim/gate_option.h"
 #include "shim/real.h"
 #include "shim/runtime.h"
 
