@@ -46,6 +46,19 @@ void call_begin(struct connection *connection, struct ticket ticket);
 /* The place that the connection itself holds, until its last descriptor is gone. */
 void call_hold(struct connection *connection, place_t place);
 
+/* The open call, as it can be reported when the connection may be another's already. */
+struct call {
+	const struct rule *rule;
+	struct cell *cell;
+	struct permit permit;
+	uint64_t began_ns;
+};
+
+struct call call_of(const struct connection *connection);
+
+/* For whoever ended it by a step of the exchange, instead of call_settle(). */
+void call_report(const struct call *call, enum outcome outcome, uint64_t now_ns);
+
 /* Does what a step of the exchange asks for: reports the outcome where it ended the call, renews a
  * probe's lease. */
 void call_settle(struct connection *connection, struct exchange_step step, uint64_t now_ns);

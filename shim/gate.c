@@ -8,8 +8,10 @@
 #include "shim/admission.h"
 #include "shim/call.h"
 #include "shim/cut.h"
+#include "shim/deadline.h"
 #include "shim/inside.h"
 #include "shim/runtime.h"
+#include "shim/timed.h"
 
 #define SMALL_SEND 4096
 
@@ -61,12 +63,28 @@ __attribute__((noinline)) static bool begin_send(struct gate *gate)
 	return runtime.observe || !refuse_send(gate);
 }
 
-/* A call on a cut connection: false, unless fd names another file by now. */
-static bool go_round_cut(struct gate *gate, int fd)
+/* A call on a dead connection: false, unless fd names another file by now. */
+static bool go_round_dead(struct gate *gate, int fd)
 {
-	if (cut_holds(fd))
+	if (cut_answers(gate->connection, fd))
 		return false;
 	gate->connection = NULL;
+	return true;
+}
+
+/* A send on a connection with deadlines, which may have passed. As begin_send(). */
+__attribute__((noinline)) static bool begin_timed_send(struct gate *gate)
+{
+	struct connection *connection = gate->connection;
+
+	if (timed_send(connection, gate->fd) != TIMED_GOES_ON)
+		return go_round_dead(gate, gate->fd);
+	gate->is_timed = true;
+	if (!exchange_is_sending(&connection->exchange) && !begin_send(gate)) {
+		timed_sent(connection, -1);
+		return false;
+	}
+	timed_expect(connection);
 	return true;
 }
 
@@ -80,29 +98,38 @@ bool gate_send(struct gate *gate, struct connection *connection, int fd, struct 
 		.generation = gate_generation_of(connection),
 		.may_not_wait = flags & MSG_DONTWAIT,
 	};
-	if (exchange_has(&connection->exchange, EXCHANGE_CUT))
-		return go_round_cut(gate, fd);
+	if (exchange_has(&connection->exchange, EXCHANGE_CUT | EXCHANGE_TIMED_OUT))
+		return go_round_dead(gate, fd);
 	if (process_is_vfork_child()) {
 		gate->connection = NULL;
 		return true;
 	}
+	if (deadline_applies(connection))
+		return begin_timed_send(gate);
 	if (exchange_is_sending(&connection->exchange))
 		return true;
 	return begin_send(gate);
 }
 
-ssize_t gate_sent(struct gate *gate, ssize_t result)
+/* A deadline starts again now, not a tick ago. */
+static uint64_t sent_ns(const struct gate *gate, ssize_t result)
+{
+	/* A small request goes into an empty socket buffer: it was sent when it began. */
+	if (gate->began_ns && result <= SMALL_SEND)
+		return gate->began_ns;
+	return gate->is_timed ? clock_now_ns() : clock_coarse_ns();
+}
+
+static ssize_t mind_sent(struct gate *gate, ssize_t result)
 {
 	struct connection *connection = gate->connection;
 	struct exchange_step step;
+	int error = errno;
 	uint64_t now_ns;
-	int error;
 
-	if (!gate_is_held(gate) || !exchange_minds_sent(&connection->exchange))
+	if (!exchange_minds_sent(&connection->exchange))
 		return result;
-	error = errno;
-	/* A small request goes into an empty socket buffer: it was sent when it began. */
-	now_ns = gate->began_ns && result <= SMALL_SEND ? gate->began_ns : clock_coarse_ns();
+	now_ns = sent_ns(gate, result);
 	step = exchange_sent(&connection->exchange, call_settings(connection), gate->bytes, result,
 			error, now_ns);
 	if (step.ended != OUTCOME_NONE || step.is_silent || step.has_spoken)
@@ -111,10 +138,24 @@ ssize_t gate_sent(struct gate *gate, ssize_t result)
 	return result;
 }
 
-static void begin_receive(struct gate *gate)
+ssize_t gate_sent(struct gate *gate, ssize_t result)
 {
-	gate->began_ns = clock_coarse_ns();
-	exchange_wait_begins(&gate->connection->exchange, gate->began_ns);
+	if (!gate_is_held(gate))
+		return result;
+	result = mind_sent(gate, result);
+	return gate->is_timed ? timed_sent(gate->connection, result) : result;
+}
+
+static bool begin_receive(struct gate *gate, int flags)
+{
+	struct connection *connection = gate->connection;
+
+	gate->began_ns = deadline_applies(connection) ? clock_now_ns() : clock_coarse_ns();
+	exchange_wait_begins(&connection->exchange, gate->began_ns);
+	if (!deadline_applies(connection) || timed_receive(connection, gate->fd,
+			!(flags & MSG_DONTWAIT), &gate->bound) == TIMED_GOES_ON)
+		return true;
+	return go_round_dead(gate, gate->fd);
 }
 
 bool gate_receive(struct gate *gate, struct connection *connection, int fd, struct bytes bytes,
@@ -127,12 +168,12 @@ bool gate_receive(struct gate *gate, struct connection *connection, int fd, stru
 		.generation = gate_generation_of(connection),
 		.is_peek = flags & MSG_PEEK,
 	};
-	if (exchange_has(&connection->exchange, EXCHANGE_CUT))
-		return go_round_cut(gate, fd);
+	if (exchange_has(&connection->exchange, EXCHANGE_CUT | EXCHANGE_TIMED_OUT))
+		return go_round_dead(gate, fd);
 	if (process_is_vfork_child())
 		gate->connection = NULL;
 	else if (exchange_times_receive(&connection->exchange))
-		begin_receive(gate);
+		return begin_receive(gate, flags);
 	return true;
 }
 
@@ -140,11 +181,14 @@ __attribute__((noinline)) static ssize_t mind_receive(struct gate *gate, ssize_t
 {
 	struct connection *connection = gate->connection;
 	struct exchange *exchange = &connection->exchange;
-	int error = errno;
-	/* Latency deserves the precise clock; where no call is open, nobody asks for the time. */
-	uint64_t now_ns =
-			exchange_has(exchange, EXCHANGE_OPEN) ? clock_now_ns() : clock_coarse_ns();
+	uint64_t now_ns;
+	int error;
 
+	if (deadline_applies(connection))
+		result = timed_received(connection, gate->fd, &gate->bound, result);
+	error = errno;
+	/* Latency deserves the precise clock; where no call is open, nobody asks for the time. */
+	now_ns = exchange_has(exchange, EXCHANGE_OPEN) ? clock_now_ns() : clock_coarse_ns();
 	call_settle(connection,
 			exchange_received(exchange, call_settings(connection), gate->bytes, result,
 					error, gate->is_peek, gate->began_ns, now_ns),
@@ -163,61 +207,8 @@ ssize_t gate_received(struct gate *gate, ssize_t result)
 	if (!gate_is_held(gate))
 		return result;
 	/* Asked after the real call: while this thread waited, another may have sent a request. */
-	if (result > 0 && !exchange_minds_receive(&gate->connection->exchange))
+	if (result > 0 && !exchange_minds_receive(&gate->connection->exchange) &&
+			!bound_is_set(&gate->bound))
 		return result;
 	return mind_receive(gate, result);
-}
-
-uint64_t gate_wait_clock(void)
-{
-	if (!atomic_load_explicit(&fd_table.live, memory_order_relaxed))
-		return 0;
-	return clock_coarse_ns();
-}
-
-void gate_waited(struct connection *connection, uint64_t began_ns)
-{
-	uint64_t now_ns;
-
-	if (!began_ns || !exchange_times_receive(&connection->exchange))
-		return;
-	now_ns = clock_coarse_ns();
-	call_settle(connection, exchange_waited(&connection->exchange, began_ns, now_ns), now_ns);
-}
-
-void gate_so_error(int fd, int *error)
-{
-	struct connection *connection = fd_table_find(fd);
-	uint64_t now_ns;
-
-	if (!connection || process_is_vfork_child())
-		return;
-	if (exchange_has(&connection->exchange, EXCHANGE_CUT)) {
-		int kept = errno;
-
-		if (cut_holds(fd))
-			*error = ECONNRESET;
-		errno = kept;
-		return;
-	}
-	now_ns = clock_now_ns();
-	call_settle(connection,
-			exchange_so_error(&connection->exchange, call_settings(connection), *error,
-					now_ns),
-			now_ns);
-}
-
-void gate_receive_timeout(int fd, uint64_t timeout_ns)
-{
-	struct connection *connection = fd_table_find(fd);
-	struct connection *stale = NULL;
-
-	if (!runtime_is_judging())
-		return;
-	/* Set before connect: remembered in a connection that no rule judges yet. */
-	if (!connection && timeout_ns && fd_table_kind(fd) != FD_OTHER)
-		connection = fd_table_connect(fd, &stale);
-	call_end(stale);
-	if (connection)
-		exchange_set_receive_timeout(&connection->exchange, timeout_ns);
 }

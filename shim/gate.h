@@ -22,6 +22,7 @@
 #include <sys/socket.h>
 #include <sys/types.h>
 
+#include "shim/bound.h"
 #include "shim/exchange.h"
 #include "shim/fd_table.h"
 
@@ -35,6 +36,8 @@ struct gate {
 	bool is_peek;
 	bool may_not_wait;
 	bool is_disconnect;
+	bool is_timed; /* a send on a connection with deadlines */
+	struct bound bound;
 };
 
 /* The connection of a descriptor that is ours to judge, or NULL: one bounds check and one load. */
@@ -62,25 +65,15 @@ static inline bool gate_is_held(const struct gate *gate)
 	return gate->connection && gate->generation == gate_generation_of(gate->connection);
 }
 
-/* False: refused or cut; errno is ECONNRESET and nothing may be sent. */
+/* False: refused or cut, errno is ECONNRESET; or timed out, errno is ETIMEDOUT. Nothing may be
+ * sent. */
 bool gate_send(struct gate *gate, struct connection *connection, int fd, struct bytes bytes,
 		int flags);
 ssize_t gate_sent(struct gate *gate, ssize_t result);
 
-/* False: cut; errno is ECONNRESET. `bytes` is where the data will be. */
+/* False: cut or timed out, errno is as for send. `bytes` is where the data will be. */
 bool gate_receive(struct gate *gate, struct connection *connection, int fd, struct bytes bytes,
 		int flags);
 ssize_t gate_received(struct gate *gate, ssize_t result);
-
-/* poll, select with a timeout that is not 0: the time before it, or 0 where no connection exists;
- * to be handed to gate_waited() for each connection that was named for reading. */
-uint64_t gate_wait_clock(void);
-void gate_waited(struct connection *connection, uint64_t began_ns);
-
-/* getsockopt(SO_ERROR) succeeded and gave `error`; on a cut connection *ret_error is ECONNRESET. */
-void gate_so_error(int fd, int *error);
-
-/* setsockopt(SO_RCVTIMEO) succeeded. */
-void gate_receive_timeout(int fd, uint64_t timeout_ns);
 
 #endif

@@ -7,11 +7,13 @@
 #include "core/clock.h"
 #include "shim/admission.h"
 #include "shim/call.h"
+#include "shim/deadline.h"
 #include "shim/endpoint.h"
 #include "shim/inside.h"
 #include "shim/names.h"
 #include "shim/open_lookup.h"
 #include "shim/runtime.h"
+#include "shim/timed.h"
 #include "shim/timer.h"
 
 /* The cell of an endpoint that falls under a rule; NULL: none is left. */
@@ -50,6 +52,8 @@ static bool connect_again(struct gate *gate, struct connection *connection,
 	if (!gate->is_disconnect && exchange_is_new_attempt(&connection->exchange))
 		return false;
 	gate_hold(gate, connection);
+	if (deadline_applies(connection))
+		timed_connect(connection, gate->fd, &gate->bound);
 	return true;
 }
 
@@ -92,8 +96,12 @@ __attribute__((noinline)) static bool connect_judged(struct gate *gate,
 	}
 	call_begin(connection, admitted.ticket);
 	call_hold(connection, admitted.place);
+	if (rule->settings.timeout_ns || deadline_applies(connection))
+		timed_begin(connection, gate->fd);
 	exchange_begin(&connection->exchange, admitted.now_ns);
 	gate_hold(gate, connection);
+	if (deadline_applies(connection))
+		timed_connect(connection, gate->fd, &gate->bound);
 	return true;
 }
 
@@ -154,6 +162,9 @@ __attribute__((flatten)) bool gate_connect(struct gate *gate, int fd,
 		return true;
 	if (open_lookup_rule())
 		open_lookup_leave();
+	if (connection && deadline_has_passed(connection) &&
+			!endpoint_is_disconnect(address, length))
+		return timed_answer(connection, fd) != TIMED_ANSWERED;
 	if (connection && connect_again(gate, connection, address, length))
 		return true;
 	if ((!connection && fd_table_kind(fd) == FD_OTHER) ||
@@ -168,6 +179,12 @@ __attribute__((flatten)) bool gate_connect(struct gate *gate, int fd,
 	return !connection || connect_unjudged(fd, connection);
 }
 
+bool gate_connects_again(struct gate *gate)
+{
+	return gate_is_held(gate) &&
+			timed_connect_goes_on(gate->connection, gate->fd, &gate->bound);
+}
+
 int gate_connected(struct gate *gate, int result)
 {
 	struct connection *connection = gate->connection;
@@ -176,6 +193,10 @@ int gate_connected(struct gate *gate, int result)
 
 	if (!gate_is_held(gate))
 		return result;
+	if (deadline_applies(connection) && !gate->is_disconnect) {
+		result = timed_connected(connection, gate->fd, &gate->bound, result);
+		error = result ? errno : 0;
+	}
 	/* Where the call goes on, this is only the beginning of a silence. */
 	now_ns = result || call_settings(connection)->guard == GUARD_CONNECT ? clock_now_ns()
 									     : clock_coarse_ns();

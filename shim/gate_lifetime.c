@@ -6,10 +6,12 @@
 
 #include "core/clock.h"
 #include "shim/call.h"
+#include "shim/deadline.h"
 #include "shim/holder.h"
 #include "shim/inside.h"
 #include "shim/lookup.h"
 #include "shim/runtime.h"
+#include "shim/thread.h"
 #include "shim/timer.h"
 
 void gate_born(int fd, int domain, int type)
@@ -118,11 +120,12 @@ static void cancel(struct connection *connection)
 		call_settle(connection, exchange_cancelled(&connection->exchange), clock_now_ns());
 }
 
-/* The parent reports what both copies lose, and holds the places. */
+/* The parent reports what both copies lose, holds the places, and ends what takes too long. */
 static void forget(struct connection *connection)
 {
 	bool is_open = exchange_has(&connection->exchange, EXCHANGE_OPEN);
 
+	deadline_forget(connection);
 	call_forget(connection);
 	if (is_open)
 		exchange_cancelled(&connection->exchange);
@@ -146,6 +149,8 @@ void gate_fork_child(void)
 	runtime_forked();
 	holder_forked();
 	timer_forget();
+	fd_table_forget_pins();
+	thread_forget();
 	lookup_forget();
 	fd_table_each(forget);
 }

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Attempts. Those that a send makes (MSG_FASTOPEN) are in hook_send.c. */
+#include <errno.h>
+
 #include "shim/fallback.h"
 #include "shim/gate.h"
 #include "shim/gate_connect.h"
@@ -12,7 +14,9 @@ HOOK(int, connect, (int fd, const struct sockaddr *address, socklen_t length))
 
 	if (!gate_connect(&gate, fd, address, length))
 		return fallback_connect(fd, address, length);
-	result = real()->connect(fd, address, length);
+	do
+		result = real()->connect(fd, address, length);
+	while (result && errno == EINTR && gate_connects_again(&gate));
 	if (!gate.connection)
 		return result;
 	result = gate_connected(&gate, result);

@@ -9,7 +9,7 @@
 #include "shim/log.h"
 #include "shim/real.h"
 #include "shim/runtime.h"
-#include "shim/timer.h"
+#include "shim/thread.h"
 
 void process_ends(void)
 {
@@ -20,13 +20,13 @@ void process_ends(void)
 void process_alone_begins(void)
 {
 	if (!process_is_vfork_child())
-		timer_hold();
+		thread_hold();
 }
 
 void process_alone_ends(void)
 {
 	if (!process_is_vfork_child())
-		timer_release();
+		thread_release();
 }
 
 void process_is_filtered(void)

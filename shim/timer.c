@@ -2,35 +2,23 @@
 #include "shim/timer.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <linux/futex.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdbool.h>
-#include <sys/prctl.h>
 #include <sys/single_threaded.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
-#include <time.h>
 
 #include "core/breaker.h"
 #include "core/clock.h"
 #include "core/segment.h"
-#include "shim/raw.h"
+#include "shim/deadline.h"
 #include "shim/runtime.h"
+#include "shim/signals.h"
+#include "shim/thread.h"
 
 #define WATCHED_MAX 64
 /* When the thread is the last one alive, glibc runs the program's exit handlers on its stack. */
 #define STACK_ABOVE_MINIMUM 65536
-/* How often it looks whether it is the last thread alive, at least. */
-#define LOOK_ROUND_NS  100000000ull
-/* All but the one by which setuid() reaches every thread: who makes it waits for all, with a lock
- * that pthread_create() wants. */
-#define ALL_SIGNALS    (~(1ull << (__SIGRTMIN + 1 - 1)))
-#define WAIT_STEP_NS   50000
-#define WAIT_STEPS_MAX 20000 /* one second */
+/* Not more often: what is due meanwhile is served together. */
+#define REST_NS 1000000ull
 
 enum timer_state { TIMER_IDLE, TIMER_STARTING, TIMER_RUNNING };
 
@@ -39,8 +27,8 @@ static struct {
 	_Atomic uint32_t watched[WATCHED_MAX];
 	_Atomic uint32_t state;
 	_Atomic uint32_t bell; /* the thread sleeps on it; rung to make it look again */
-	_Atomic uint32_t thread_id;
-	_Atomic uint32_t holds; /* timer_hold() without its timer_release() */
+	/* When it looks next by itself: 0, it does not run; UINT64_MAX, it is looking. */
+	_Atomic uint64_t looks_ns;
 	/* No thread could be made: not tried again before a later wake time. */
 	_Atomic uint64_t given_up_ns;
 } timer;
@@ -124,172 +112,112 @@ static uint64_t watches_serve(uint64_t now_ns)
 	return earliest_ns;
 }
 
-static void bell_ring(void)
-{
-	atomic_fetch_add_explicit(&timer.bell, 1, memory_order_release);
-	raw_syscall(SYS_futex, (long)&timer.bell, FUTEX_WAKE_PRIVATE, 1, 0, 0, 0);
-}
-
-static void bell_wait(uint32_t seen, uint64_t duration_ns)
-{
-	struct timespec duration = { .tv_nsec = (long)duration_ns };
-
-	if (duration_ns > LOOK_ROUND_NS)
-		duration.tv_nsec = LOOK_ROUND_NS;
-	raw_syscall(SYS_futex, (long)&timer.bell, FUTEX_WAIT_PRIVATE, seen, (long)&duration, 0, 0);
-}
-
-/* Have all threads of the program ended? Only its first one may be left, as a zombie, which
- * has no program file any more. Asked without a descriptor. */
-static bool is_last_alive(void)
-{
-	struct stat tasks;
-	char path[1];
-	long threads;
-
-	if (raw_syscall(SYS_newfstatat, AT_FDCWD, (long)"/proc/self/task", (long)&tasks, 0, 0, 0))
-		return false;
-	threads = (long)tasks.st_nlink - 2;
-	if (threads > 2)
-		return false;
-	return raw_syscall(SYS_readlinkat, AT_FDCWD, (long)"/proc/self/exe", (long)path,
-			       sizeof(path), 0, 0) == -ENOENT;
-}
-
-static bool must_end(void)
-{
-	return atomic_load_explicit(&timer.holds, memory_order_seq_cst) ||
-	       atomic_load_explicit(&runtime.has_filter, memory_order_relaxed) || is_last_alive();
-}
-
 /* Nothing is watched: true where the thread may go. */
 static bool goes_idle(void)
 {
 	uint32_t idle = TIMER_IDLE;
 
+	atomic_store_explicit(&timer.looks_ns, 0, memory_order_relaxed);
 	atomic_store_explicit(&timer.state, TIMER_IDLE, memory_order_seq_cst);
-	if (!is_anything_watched())
+	if (!is_anything_watched() && !deadlines_exist())
 		return true;
-	return !atomic_compare_exchange_strong_explicit(&timer.state, &idle, TIMER_RUNNING,
-			memory_order_seq_cst, memory_order_relaxed);
+	if (!atomic_compare_exchange_strong_explicit(&timer.state, &idle, TIMER_RUNNING,
+			    memory_order_seq_cst, memory_order_relaxed))
+		return true;
+	atomic_store_explicit(&timer.looks_ns, UINT64_MAX, memory_order_seq_cst);
+	return false;
 }
 
-static void wait_step(void)
+/* The earlier one of two times, of which each may be 0: none. */
+static uint64_t earlier(uint64_t a_ns, uint64_t b_ns)
 {
-	struct timespec step = { .tv_nsec = WAIT_STEP_NS };
-
-	raw_syscall(SYS_nanosleep, (long)&step, 0, 0, 0, 0, 0);
+	if (!a_ns || !b_ns)
+		return a_ns ? a_ns : b_ns;
+	return a_ns < b_ns ? a_ns : b_ns;
 }
 
-/* glibc counts a thread as ended before the kernel does, and unshare() asks the kernel. */
-static void wait_until_gone(uint32_t thread_id)
+/* seq_cst: we say when we look next and then whether the bell was rung, who has an earlier deadline
+ * looks when we do and then rings it. */
+static void rest(uint32_t bell, uint64_t due_ns, uint64_t now_ns)
 {
-	long process_id = raw_syscall(SYS_getpid, 0, 0, 0, 0, 0, 0);
+	uint64_t rest_ns = clock_elapsed_ns(now_ns, due_ns);
 
-	for (int step = 0; thread_id && step < WAIT_STEPS_MAX; step++) {
-		if (raw_syscall(SYS_tgkill, process_id, thread_id, 0, 0, 0, 0) == -ESRCH)
-			return;
-		wait_step();
-	}
+	if (rest_ns < REST_NS)
+		rest_ns = REST_NS;
+	if (rest_ns > THREAD_ROUND_NS)
+		rest_ns = THREAD_ROUND_NS;
+	atomic_store_explicit(&timer.looks_ns, now_ns + rest_ns, memory_order_seq_cst);
+	thread_wait(&timer.bell, bell, rest_ns);
+	atomic_store_explicit(&timer.looks_ns, UINT64_MAX, memory_order_seq_cst);
 }
 
-static void *timer_run(void *nothing)
+static void timer_run(void *nothing)
 {
 	uint64_t now_ns, due_ns;
 	uint32_t bell;
 
-	/* Whoever holds the timer waits for one thread: the last one must be gone by then. */
-	wait_until_gone(atomic_load_explicit(&timer.thread_id, memory_order_acquire));
-	atomic_store_explicit(&timer.thread_id, (uint32_t)raw_syscall(SYS_gettid, 0, 0, 0, 0, 0, 0),
-			memory_order_release);
-	raw_syscall(SYS_prctl, PR_SET_NAME, (long)"shunt-timer", 0, 0, 0, 0);
+	(void)nothing;
+	atomic_store_explicit(&timer.looks_ns, UINT64_MAX, memory_order_seq_cst);
 	atomic_store_explicit(&timer.state, TIMER_RUNNING, memory_order_seq_cst);
 	for (;;) {
 		bell = atomic_load_explicit(&timer.bell, memory_order_acquire);
-		if (must_end()) {
+		if (thread_must_end()) {
+			atomic_store_explicit(&timer.looks_ns, 0, memory_order_relaxed);
 			atomic_store_explicit(&timer.state, TIMER_IDLE, memory_order_seq_cst);
-			return nothing;
+			return;
 		}
 		now_ns = clock_now_ns();
-		due_ns = watches_serve(now_ns);
+		due_ns = earlier(watches_serve(now_ns), deadlines_serve(now_ns));
 		if (due_ns)
-			bell_wait(bell, due_ns - now_ns);
+			rest(bell, due_ns, now_ns);
 		else if (goes_idle())
-			return nothing;
+			return;
 	}
-}
-
-static int thread_create(size_t stack_bytes)
-{
-	pthread_attr_t attributes;
-	pthread_t thread;
-	sigset_t all;
-	int error = pthread_attr_init(&attributes);
-
-	if (error)
-		return error;
-	sigfillset(&all);
-	pthread_attr_setsigmask_np(&attributes, &all);
-	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-	if (stack_bytes)
-		pthread_attr_setstacksize(&attributes, stack_bytes);
-	error = pthread_create(&thread, &attributes, timer_run, NULL);
-	pthread_attr_destroy(&attributes);
-	return error;
-}
-
-static uint64_t signals_change(int how, uint64_t signals)
-{
-	uint64_t before = 0;
-
-	raw_syscall(SYS_rt_sigprocmask, how, (long)&signals, (long)&before, sizeof(signals), 0, 0);
-	return before;
 }
 
 /* The state is TIMER_STARTING. */
-static void thread_start(uint64_t due_ns)
+static void thread_begin(uint64_t due_ns)
 {
-	int kept = errno, error = EAGAIN;
+	struct thread_plan plan = {
+		.run = timer_run,
+		.bell = &timer.bell,
+		.name = "shunt-timer",
+		.stack_bytes = STACK_ABOVE_MINIMUM,
+	};
+	int error = thread_start(&plan);
 
-	/* Who holds it sees that it is starting, or we see the hold; when that was released, the
-	 * filter that it was for. */
-	if (!atomic_load_explicit(&timer.holds, memory_order_seq_cst) &&
-			!atomic_load_explicit(&runtime.has_filter, memory_order_relaxed)) {
-		error = thread_create((size_t)PTHREAD_STACK_MIN + STACK_ABOVE_MINIMUM);
-		/* The program's own thread-local data did not fit. */
-		if (error == EINVAL)
-			error = thread_create(0);
-		if (error)
-			atomic_store_explicit(&timer.given_up_ns, due_ns, memory_order_relaxed);
-	}
 	if (error)
 		atomic_store_explicit(&timer.state, TIMER_IDLE, memory_order_seq_cst);
-	errno = kept;
+	if (error && error != EBUSY)
+		atomic_store_explicit(&timer.given_up_ns, due_ns, memory_order_relaxed);
 }
-
-/* Every thread of a JVM blocks it. */
-#define BLOCKED_BY_JVM (UINT64_C(1) << (SIGQUIT - 1))
 
 /*
  * A handler may have come while this very thread held a lock that pthread_create() wants: where a
- * signal is blocked, it may be one's handler, so somebody else shall start the thread. All are
- * blocked meanwhile: no handler leaves by longjmp, and no cancellation comes.
+ * signal is blocked, it may be one's handler, so somebody else shall start the thread. Where it is
+ * needed, only those that have a handler count, and not the one that every thread of a Java machine
+ * has blocked, all its life.
  */
-static void timer_start(uint64_t due_ns)
+static bool may_be_in_handler(uint64_t blocked, bool is_needed)
+{
+	if (!blocked || !is_needed)
+		return blocked;
+	return signals_handled(blocked & ~(1ull << (SIGQUIT - 1)));
+}
+
+static void timer_start(uint64_t due_ns, bool is_needed)
 {
 	uint32_t idle = TIMER_IDLE;
 	uint64_t blocked;
 
 	if (due_ns <= atomic_load_explicit(&timer.given_up_ns, memory_order_relaxed))
 		return;
-	blocked = signals_change(SIG_BLOCK, 0);
-	if (blocked & ~BLOCKED_BY_JVM)
-		return;
-	signals_change(SIG_SETMASK, ALL_SIGNALS);
-	if (atomic_compare_exchange_strong_explicit(&timer.state, &idle, TIMER_STARTING,
-			    memory_order_seq_cst, memory_order_relaxed))
-		thread_start(due_ns);
-	signals_change(SIG_SETMASK, blocked);
+	blocked = thread_block_signals();
+	if (!may_be_in_handler(blocked, is_needed) &&
+			atomic_compare_exchange_strong_explicit(&timer.state, &idle, TIMER_STARTING,
+					memory_order_seq_cst, memory_order_relaxed))
+		thread_begin(due_ns);
+	thread_restore_signals(blocked);
 }
 
 static bool may_start(void)
@@ -310,9 +238,9 @@ void timer_watch(const struct rule *rule, struct cell *cell, uint64_t due_ns)
 	is_new = watch_add(word);
 	state = atomic_load_explicit(&timer.state, memory_order_seq_cst);
 	if (state == TIMER_IDLE)
-		timer_start(due_ns);
+		timer_start(due_ns, false);
 	else if (is_new && state == TIMER_RUNNING)
-		bell_ring();
+		thread_ring(&timer.bell);
 }
 
 void timer_watch_open(const struct rule *rule, const struct breaker *breaker, uint64_t now_ns)
@@ -323,44 +251,34 @@ void timer_watch_open(const struct rule *rule, const struct breaker *breaker, ui
 		timer_watch(rule, breaker->cell, due_ns);
 }
 
-/* On the thread itself when it was the last one alive: glibc runs exit handlers there. */
-static bool is_timer_thread(void)
+bool timer_is_running(void)
 {
-	return atomic_load_explicit(&timer.thread_id, memory_order_acquire) ==
-			(uint32_t)raw_syscall(SYS_gettid, 0, 0, 0, 0, 0, 0);
+	return atomic_load_explicit(&timer.state, memory_order_seq_cst) != TIMER_IDLE;
 }
 
-void timer_hold(void)
+bool timer_watch_deadlines(uint64_t due_ns)
 {
-	uint32_t thread_id;
-
-	atomic_fetch_add_explicit(&timer.holds, 1, memory_order_seq_cst);
-	for (int step = 0;
-			step < WAIT_STEPS_MAX &&
-			atomic_load_explicit(&timer.state, memory_order_seq_cst) == TIMER_STARTING;
-			step++)
-		wait_step();
-	thread_id = atomic_load_explicit(&timer.thread_id, memory_order_acquire);
-	if (!thread_id || is_timer_thread())
-		return;
-	bell_ring();
-	wait_until_gone(thread_id);
-	/* Unless another's hold has ended, and the next thread is there. */
-	atomic_compare_exchange_strong_explicit(&timer.thread_id, &thread_id, 0,
-			memory_order_relaxed, memory_order_relaxed);
+	if (runtime.config.timer == TIMER_OFF ||
+			atomic_load_explicit(&runtime.has_filter, memory_order_relaxed))
+		return false;
+	if (timer_is_running())
+		timer_expect(due_ns);
+	else
+		timer_start(due_ns, true);
+	return timer_is_running();
 }
 
-void timer_release(void)
+void timer_expect(uint64_t due_ns)
 {
-	atomic_fetch_sub_explicit(&timer.holds, 1, memory_order_seq_cst);
+	if (due_ns && due_ns < atomic_load_explicit(&timer.looks_ns, memory_order_seq_cst))
+		thread_ring(&timer.bell);
 }
 
 void timer_forget(void)
 {
 	for (uint32_t i = 0; i < WATCHED_MAX; i++)
 		atomic_store_explicit(&timer.watched[i], 0, memory_order_relaxed);
-	atomic_store_explicit(&timer.thread_id, 0, memory_order_relaxed);
-	atomic_store_explicit(&timer.holds, 0, memory_order_relaxed);
 	atomic_store_explicit(&timer.given_up_ns, 0, memory_order_relaxed);
+	atomic_store_explicit(&timer.looks_ns, 0, memory_order_relaxed);
 	atomic_store_explicit(&timer.state, TIMER_IDLE, memory_order_relaxed);
 }

@@ -13,6 +13,7 @@
 #include "shim/gate.h"
 #include "shim/gate_connect.h"
 #include "shim/gate_lifetime.h"
+#include "shim/gate_option.h"
 #include "shim/real.h"
 #include "shim/runtime.h"
 

@@ -18,6 +18,7 @@
 #include "core/control.h"
 #include "core/clock.h"
 #include "shim/runtime.h"
+#include "shim/thread.h"
 #include "shim/timer.h"
 #include "tests/support/sanitized.h"
 
@@ -145,19 +146,19 @@ Test(timer, a_hold_begins_when_the_kernel_has_let_go_of_the_thread)
 	for (int round = 0; round < 20; round++) {
 		watch(&late);
 		errno = EDOM;
-		timer_hold();
+		thread_hold();
 		cr_assert_eq(thread_count(), before);
-		timer_release();
+		thread_release();
 		cr_assert_eq(errno, EDOM);
 	}
 }
 
 Test(timer, holding_what_never_ran_is_nothing)
 {
-	timer_hold();
-	timer_release();
-	timer_hold();
-	timer_release();
+	thread_hold();
+	thread_release();
+	thread_hold();
+	thread_release();
 }
 
 Test(timer, none_starts_until_the_last_hold_is_released)
@@ -165,13 +166,13 @@ Test(timer, none_starts_until_the_last_hold_is_released)
 	struct watched late = open_circuit("LATE");
 	unsigned long before = thread_count();
 
-	timer_hold();
-	timer_hold();
+	thread_hold();
+	thread_hold();
 	watch(&late);
-	timer_release();
+	thread_release();
 	watch(&late);
 	cr_assert_eq(thread_count(), before);
-	timer_release();
+	thread_release();
 	watch(&late);
 	cr_assert_eq(thread_count(), before + 1);
 }
@@ -267,6 +268,7 @@ Test(timer, a_forked_child_starts_its_own)
 	child = fork();
 	if (child == 0) {
 		timer_forget();
+		thread_forget();
 		unsigned long before = thread_count();
 
 		watch(&late);
@@ -332,8 +334,8 @@ Test(timer, where_no_thread_can_be_made_nothing_happens)
 	watch(&soon);
 	cr_assert_eq(errno, EDOM);
 	cr_assert_eq(thread_count(), before);
-	timer_hold();
-	timer_release();
+	thread_hold();
+	thread_release();
 }
 
 /* An exit handler of the program's, to tell how the process ended. */

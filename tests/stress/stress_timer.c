@@ -17,6 +17,7 @@
 #include "core/control.h"
 #include "core/clock.h"
 #include "shim/runtime.h"
+#include "shim/thread.h"
 #include "shim/timer.h"
 
 #define OPENERS 2
@@ -92,12 +93,12 @@ static void *holds(void *unused)
 	pthread_barrier_wait(&start);
 	for (int i = 0; i < ROUNDS; i++) {
 		errno = EDOM;
-		timer_hold();
+		thread_hold();
 		wrong += errno != EDOM;
 		wrong += has_timer();
 		wait_a_little();
 		wrong += has_timer();
-		timer_release();
+		thread_release();
 		/* Now and then long enough for it to do its work. */
 		for (int j = 0; j < i % 8; j++)
 			wait_a_little();
