@@ -223,6 +223,33 @@ bool state_log_is_writable(const struct config *config, char *ret)
 	return false;
 }
 
+/* Where a rule's `timeout` does less than it says; a line for each reason. */
+static size_t note_unenforced(const struct segment *segment, char (*ret)[STATE_NOTE_SIZE])
+{
+	static const char *const said[] = {
+		[UNENFORCED_NO_THREAD] = "%s: timeout bounded blocking calls only, on %u "
+			"connection%s: no timer thread could run there (SHUNT_TIMER=off, or none "
+			"could be made)",
+		[UNENFORCED_FILTER] = "%s: timeout was not enforced on %u connection%s: under a "
+			"seccomp filter the library makes no system calls of its own",
+	};
+	struct segment_rule_view rule;
+	size_t count = 0;
+
+	for (uint32_t i = 0; i < SEGMENT_RULES; i++) {
+		if (!segment_rule_read(segment, i, &rule))
+			continue;
+		for (int why = 0; why < UNENFORCED_COUNT; why++) {
+			uint32_t connections = rule.unenforced[why];
+
+			if (connections)
+				snprintf(ret[count++], STATE_NOTE_SIZE, said[why], rule.name,
+						connections, connections == 1 ? "" : "s");
+		}
+	}
+	return count;
+}
+
 size_t state_notes(const struct state *state, char (*ret)[STATE_NOTE_SIZE])
 {
 	const struct config *config = &state->config;
@@ -243,6 +270,8 @@ size_t state_notes(const struct state *state, char (*ret)[STATE_NOTE_SIZE])
 				"%zu more problems with the rules were not kept; mend the others "
 				"first",
 				config->problem_count - CONFIG_MAX_PROBLEMS);
+	if (state->segment)
+		count += note_unenforced(state->segment, ret + count);
 	return count;
 }
 

@@ -121,16 +121,23 @@ static bool has_unread(int fd)
 	return !raw_syscall(SYS_ioctl, fd, SIOCINQ, (long)&size, 0, 0, 0) && size > 0;
 }
 
-/* What came through since the kernel was asked last counts as taken now, or, where that was all,
- * when the last of it was acknowledged. */
-static void learn(struct connection *connection, const struct tcp_info *info, uint64_t now_ns)
+/*
+ * Has the kernel got something through to the peer since it was asked last? While it holds bytes
+ * back, or a thread is inside a send, that counts as taken now; where it was all, when the last of
+ * it was acknowledged. Asked for the first time, and too late, it gets the benefit of the doubt.
+ */
+static void learn(struct connection *connection, const struct tcp_info *info, uint64_t due_ns,
+		uint64_t now_ns)
 {
 	struct deadline *deadline = &connection->deadline;
+	uint64_t since_ns = due_ns - timeout_of(connection);
+	bool is_first = atomic_load_explicit(&deadline->asked_ns, memory_order_relaxed) < since_ns;
 	bool was_pushing = atomic_load_explicit(&deadline->is_pushing, memory_order_relaxed);
-	bool is_pushing = info->tcpi_unacked || info->tcpi_notsent_bytes ||
+	bool is_pushing = info->tcpi_notsent_bytes ||
 			atomic_load_explicit(&deadline->senders, memory_order_relaxed);
-	bool has_moved = atomic_load_explicit(&deadline->acknowledged_bytes,
-			memory_order_relaxed) != info->tcpi_bytes_acked;
+	bool has_moved = is_first ? due_ns <= now_ns :
+			atomic_load_explicit(&deadline->acknowledged_bytes,
+				memory_order_relaxed) != info->tcpi_bytes_acked;
 
 	atomic_store_explicit(&deadline->asked_ns, now_ns, memory_order_relaxed);
 	atomic_store_explicit(&deadline->is_pushing, is_pushing, memory_order_relaxed);
@@ -170,7 +177,7 @@ static uint64_t look(struct connection *connection, uint64_t now_ns)
 		return NEVER_NS;
 	if (!kernel_ask(fd, &info))
 		return due_ns > now_ns ? due_ns : 0;
-	learn(connection, &info, now_ns);
+	learn(connection, &info, due_ns, now_ns);
 	due_ns = deadline_ns(connection);
 	if (due_ns > now_ns)
 		return question_ns(connection, due_ns);

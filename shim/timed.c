@@ -79,7 +79,8 @@ int timed_connected(struct connection *connection, int fd, const struct bound *b
 
 	if (bound_is_set(bound)) {
 		bound_end(bound, fd);
-		if (result && error == EINPROGRESS)
+		/* The second: one that was made again. */
+		if (result && (error == EINPROGRESS || error == EALREADY))
 			deadline_enforce(connection, clock_now_ns());
 	}
 	if (deadline_has_passed(connection)) {
