@@ -338,7 +338,7 @@ Test(deadline, while_a_send_lasts_only_the_receiving_side_is_shut)
 	struct gate gate;
 	char data[8];
 
-	cr_assert(gate_send(&gate, gate_find(fd), fd, (struct bytes){ &vector, 1 }));
+	cr_assert(gate_send(&gate, gate_find(fd), fd, (struct bytes){ &vector, 1 }, 0));
 	later_by_and_by();
 	cr_expect_eq(total(CELL_TOTAL_timeout), 1, "counted at once");
 	cr_expect(is_readable(fd, -1), "a reader wakes");
@@ -361,7 +361,7 @@ Test(deadline, what_a_shutdown_makes_the_kernel_say_is_a_timeout)
 	for (size_t i = 0; i < 3; i++) {
 		int fd = asking();
 
-		cr_assert(gate_send(&sending, gate_find(fd), fd, bytes));
+		cr_assert(gate_send(&sending, gate_find(fd), fd, bytes, 0));
 		cr_assert(gate_receive(&receiving, gate_find(fd), fd, bytes, MSG_DONTWAIT));
 		later_by_and_by();
 		errno = errors[i];
