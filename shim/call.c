@@ -89,11 +89,11 @@ struct call call_of(const struct connection *connection)
 	};
 }
 
-static void report(const struct call *call, const struct breaker *breaker, enum outcome outcome,
+static void report(struct call call, const struct breaker *breaker, enum outcome outcome,
 		uint64_t now_ns)
 {
-	enum transition transition = breaker_report(breaker, call->permit, outcome,
-			clock_elapsed_ns(call->began_ns, now_ns), now_ns);
+	enum transition transition = breaker_report(breaker, call.permit, outcome,
+			clock_elapsed_ns(call.began_ns, now_ns), now_ns);
 
 	if (transition != TRANSITION_NONE)
 		runtime_announce(breaker, transition);
@@ -106,21 +106,19 @@ void call_report(const struct call *call, enum outcome outcome, uint64_t now_ns)
 	if (!call->rule)
 		return;
 	breaker = runtime_breaker(call->rule, call->cell);
-	report(call, &breaker, outcome, now_ns);
+	report(*call, &breaker, outcome, now_ns);
 }
 
 void call_settle(struct connection *connection, struct exchange_step step, uint64_t now_ns)
 {
 	struct breaker breaker;
-	struct call call;
 
 	if (!connection->rule)
 		return;
-	call = call_of(connection);
 	breaker = runtime_breaker(connection->rule, connection->cell);
 	if (step.ended != OUTCOME_NONE) {
 		place_return(connection, &connection->call_place);
-		report(&call, &breaker, step.ended, now_ns);
+		report(call_of(connection), &breaker, step.ended, now_ns);
 	} else if (step.is_silent || step.has_spoken)
 		renew(connection, &breaker, step.is_silent, now_ns);
 }

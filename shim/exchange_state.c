@@ -9,6 +9,13 @@
 
 static const struct exchange_step nothing;
 
+static_assert(EXCHANGE_OPEN + EXCHANGE_PENDING + EXCHANGE_ESTABLISHED + EXCHANGE_SENT +
+		EXCHANGE_ANSWERED + EXCHANGE_TLS + EXCHANGE_UNMETERED + EXCHANGE_CUT +
+		EXCHANGE_SHUT_WRITE + EXCHANGE_REUSED + EXCHANGE_RECEIVE_TIMEOUT +
+		EXCHANGE_DEADLINE + EXCHANGE_TIMED_OUT + EXCHANGE_SPOKEN + EXCHANGE_BLIND +
+		EXCHANGE_IDLED + EXCHANGE_FAREWELL + EXCHANGE_EXPIRING ==
+		(1 << 18) - 1, "a bit for each");
+
 /* The bit that decides who ends a call. acq_rel: who ends it sees the times that were written
  * before it was opened. */
 static bool open_bit_set(struct exchange *exchange)

@@ -30,13 +30,13 @@ enum exchange_flag {
 	EXCHANGE_SHUT_WRITE = 1 << 8,
 	EXCHANGE_REUSED = 1 << 9,      /* a call after the connection's first has begun */
 	EXCHANGE_RECEIVE_TIMEOUT = 1 << 10, /* SO_RCVTIMEO is set */
-	EXCHANGE_DEADLINE = 1 << 14,   /* its calls have one (`timeout`) */
-	EXCHANGE_TIMED_OUT = 1 << 15,  /* it passed: dead until closed */
+	EXCHANGE_DEADLINE = 1 << 14,        /* its calls have one (`timeout`) */
+	EXCHANGE_TIMED_OUT = 1 << 15,       /* it passed: dead until closed */
 	/* The module's own: */
 	EXCHANGE_SPOKEN = 1 << 11, /* a byte was sent since the connection was made */
 	EXCHANGE_BLIND = 1 << 12,  /* unmetered from the first answer on */
 	EXCHANGE_IDLED = 1 << 13,  /* nothing was sent for too long: the first send starts a call */
-	EXCHANGE_FAREWELL = 1 << 14, /* the last that the program sent: close_notify or an alert */
+	EXCHANGE_FAREWELL = 1 << 17, /* the last that the program sent: close_notify or an alert */
 	EXCHANGE_EXPIRING = 1 << 16, /* somebody is about to end the open call, and no later one */
 };
 

@@ -88,16 +88,27 @@ __attribute__((noinline)) static bool begin_timed_send(struct gate *gate)
 	return true;
 }
 
+/* One by one: of what a bound is made, only whether it is set matters here. */
+static void gate_begin(struct gate *gate, struct connection *connection, int fd,
+		struct bytes bytes)
+{
+	gate->connection = connection;
+	gate->bytes = bytes;
+	gate->began_ns = 0;
+	gate->fd = fd;
+	gate->generation = gate_generation_of(connection);
+	gate->is_peek = false;
+	gate->may_not_wait = false;
+	gate->is_disconnect = false;
+	gate->is_timed = false;
+	gate->bound.option = 0;
+}
+
 bool gate_send(struct gate *gate, struct connection *connection, int fd, struct bytes bytes,
 		int flags)
 {
-	*gate = (struct gate){
-		.connection = connection,
-		.bytes = bytes,
-		.fd = fd,
-		.generation = gate_generation_of(connection),
-		.may_not_wait = flags & MSG_DONTWAIT,
-	};
+	gate_begin(gate, connection, fd, bytes);
+	gate->may_not_wait = flags & MSG_DONTWAIT;
 	if (exchange_has(&connection->exchange, EXCHANGE_CUT | EXCHANGE_TIMED_OUT))
 		return go_round_dead(gate, fd);
 	if (process_is_vfork_child()) {
@@ -161,13 +172,8 @@ static bool begin_receive(struct gate *gate, int flags)
 bool gate_receive(struct gate *gate, struct connection *connection, int fd, struct bytes bytes,
 		int flags)
 {
-	*gate = (struct gate){
-		.connection = connection,
-		.bytes = bytes,
-		.fd = fd,
-		.generation = gate_generation_of(connection),
-		.is_peek = flags & MSG_PEEK,
-	};
+	gate_begin(gate, connection, fd, bytes);
+	gate->is_peek = flags & MSG_PEEK;
 	if (exchange_has(&connection->exchange, EXCHANGE_CUT | EXCHANGE_TIMED_OUT))
 		return go_round_dead(gate, fd);
 	if (process_is_vfork_child())
