@@ -31,6 +31,7 @@
 
 struct slot {
 	_Atomic uint32_t id; /* of its thread; 0: free */
+	_Atomic(_Atomic uint32_t *) bell; /* of its plan; who holds may see the next one's */
 	struct thread_plan plan;
 };
 
@@ -152,6 +153,7 @@ int thread_start(const struct thread_plan *plan)
 	if (!slot)
 		return EAGAIN;
 	slot->plan = *plan;
+	atomic_store_explicit(&slot->bell, plan->bell, memory_order_relaxed);
 	error = slot_start(slot);
 	if (error)
 		atomic_store_explicit(&slot->id, 0, memory_order_seq_cst);
@@ -220,7 +222,7 @@ static void slot_end(struct slot *slot, int *steps)
 	if (!id || id == SLOT_CLAIMED || id == own_id())
 		return;
 	if (!(seen & SLOT_ENDED))
-		thread_ring(slot->plan.bell);
+		thread_ring(atomic_load_explicit(&slot->bell, memory_order_relaxed));
 	while (!is_gone(id) && wait_step(steps))
 		;
 	/* Unless another's hold has ended, and the next thread is there; or this one stays. */

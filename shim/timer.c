@@ -17,8 +17,10 @@
 #define WATCHED_MAX 64
 /* When the thread is the last one alive, glibc runs the program's exit handlers on its stack. */
 #define STACK_ABOVE_MINIMUM 65536
-/* Not more often: what is due meanwhile is served together. */
-#define REST_NS 1000000ull
+/* Between two looks: what is due meanwhile is served together, and many connections take time to
+ * look at. */
+#define REST_NS          50000ull
+#define REST_FOR_EACH_NS 200ull
 
 enum timer_state { TIMER_IDLE, TIMER_STARTING, TIMER_RUNNING };
 
@@ -141,9 +143,11 @@ static uint64_t earlier(uint64_t a_ns, uint64_t b_ns)
 static void rest(uint32_t bell, uint64_t due_ns, uint64_t now_ns)
 {
 	uint64_t rest_ns = clock_elapsed_ns(now_ns, due_ns);
+	uint64_t least_ns = REST_NS + REST_FOR_EACH_NS *
+			atomic_load_explicit(&fd_table.live, memory_order_relaxed);
 
-	if (rest_ns < REST_NS)
-		rest_ns = REST_NS;
+	if (rest_ns < least_ns)
+		rest_ns = least_ns;
 	if (rest_ns > THREAD_ROUND_NS)
 		rest_ns = THREAD_ROUND_NS;
 	atomic_store_explicit(&timer.looks_ns, now_ns + rest_ns, memory_order_seq_cst);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Deadlines by the hooks, on real sockets. The timer's round is made by hand, at a time that is made
- * up, where a test does not say that the thread runs. */
+/* Deadlines by the hooks, on real sockets. The timer's round is made by hand, at a time that is
+ * made up, where a test does not say that the thread runs. */
 #include "shim/deadline.h"
 
 #include <arpa/inet.h>
