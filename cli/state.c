@@ -2,6 +2,7 @@
 #include "cli/state.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -223,6 +224,13 @@ bool state_log_is_writable(const struct config *config, char *ret)
 	return false;
 }
 
+static uint64_t filtered_count(const struct state *state)
+{
+	if (!state->segment)
+		return 0;
+	return atomic_load_explicit(&state->segment->header.filtered, memory_order_relaxed);
+}
+
 size_t state_notes(const struct state *state, char (*ret)[STATE_NOTE_SIZE])
 {
 	const struct config *config = &state->config;
@@ -232,6 +240,11 @@ size_t state_notes(const struct state *state, char (*ret)[STATE_NOTE_SIZE])
 		text_copy(ret[count++], STATE_NOTE_SIZE, state->reason);
 	if (state->removed_count > 0)
 		note_removed(state, ret[count++]);
+	if (filtered_count(state) > 0)
+		snprintf(ret[count++], STATE_NOTE_SIZE,
+				"%" PRIu64 " of the processes so far had a seccomp filter, under "
+				"which the library keeps no log and no thread, and wakes nobody: "
+				"see 'shunt events'", filtered_count(state));
 	if (!state_log_is_writable(config, ret[count]))
 		count++;
 	for (size_t i = 0; i < config->problem_count && i < CONFIG_MAX_PROBLEMS; i++) {
