@@ -2,6 +2,7 @@
 #include "cli/state.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -250,6 +251,13 @@ static size_t note_unenforced(const struct segment *segment, char (*ret)[STATE_N
 	return count;
 }
 
+static uint64_t filtered_count(const struct state *state)
+{
+	if (!state->segment)
+		return 0;
+	return atomic_load_explicit(&state->segment->header.filtered, memory_order_relaxed);
+}
+
 size_t state_notes(const struct state *state, char (*ret)[STATE_NOTE_SIZE])
 {
 	const struct config *config = &state->config;
@@ -259,6 +267,11 @@ size_t state_notes(const struct state *state, char (*ret)[STATE_NOTE_SIZE])
 		text_copy(ret[count++], STATE_NOTE_SIZE, state->reason);
 	if (state->removed_count > 0)
 		note_removed(state, ret[count++]);
+	if (filtered_count(state) > 0)
+		snprintf(ret[count++], STATE_NOTE_SIZE,
+				"%" PRIu64 " of the processes so far had a seccomp filter, under "
+				"which the library keeps no log and no thread, and wakes nobody: "
+				"see 'shunt events'", filtered_count(state));
 	if (!state_log_is_writable(config, ret[count]))
 		count++;
 	for (size_t i = 0; i < config->problem_count && i < CONFIG_MAX_PROBLEMS; i++) {

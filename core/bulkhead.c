@@ -18,11 +18,12 @@ static uint32_t places_below(uint32_t limit, uint32_t ordinal)
 struct survey {
 	uint32_t taken;
 	uint32_t beyond;	 /* of them, behind the limit */
-	uint32_t ordinal, index; /* of the free place */
+	uint32_t ordinal, index;   /* of the free place */
+	struct place_block *block; /* its block; NULL: has to be made */
 	bool has_free;
 };
 
-static void survey_block(struct survey *survey, const struct place_block *block, uint32_t ordinal,
+static void survey_block(struct survey *survey, struct place_block *block, uint32_t ordinal,
 		uint32_t limit)
 {
 	struct place_tally tally = place_tally(block, places_below(limit, ordinal));
@@ -34,6 +35,7 @@ static void survey_block(struct survey *survey, const struct place_block *block,
 	survey->has_free = true;
 	survey->ordinal = ordinal;
 	survey->index = tally.free;
+	survey->block = block;
 }
 
 /*
@@ -70,10 +72,11 @@ static enum bulkhead_answer take_surveyed(const struct bulkhead *bulkhead,
 		const struct survey *seen, seat_t seat, uint32_t sequence, place_t *ret_place,
 		bool *ret_was_late)
 {
-	struct place_block *block =
-			place_block(bulkhead->places, bulkhead->key, seen->ordinal, true);
+	struct place_block *block = seen->block;
 
 	*ret_was_late = false;
+	if (block == NULL)
+		block = place_block(bulkhead->places, bulkhead->key, seen->ordinal, true);
 	if (block == NULL)
 		return BULKHEAD_NO_ROOM;
 	*ret_was_late = !place_take(bulkhead->places, block, bulkhead->key, seen->ordinal,
@@ -89,23 +92,41 @@ static bool is_one_too_many(const struct bulkhead *bulkhead, const struct survey
 	return seen->beyond > 0 && survey(bulkhead, limit).taken > limit;
 }
 
-struct bulkhead bulkhead_of(const struct holder *holder, uint64_t cell_hash,
-		enum bulkhead_purpose purpose)
+/* Somebody takes places under this limit: from then on lower ones have to look beyond theirs. */
+static void note_limit(struct place_block *first, uint32_t limit)
 {
-	return (struct bulkhead){
-			holder->places, holder->seats, cell_hash ^ (uint64_t)purpose << 62};
+	uint64_t highest = atomic_load_explicit(&first->limit, memory_order_relaxed);
+
+	/* seq_cst: before any place beyond a lower limit is taken. */
+	while (highest < limit && !atomic_compare_exchange_weak_explicit(&first->limit, &highest,
+					 limit, memory_order_seq_cst, memory_order_relaxed))
+		;
 }
 
-enum bulkhead_answer bulkhead_take(const struct bulkhead *bulkhead, struct holder *holder,
-		uint32_t limit, place_t *ret_place)
+/* No place was ever given under a higher limit, and this one's are in one block: the first free one
+ * will do. */
+static bool take_first(const struct bulkhead *bulkhead, seat_t seat, uint32_t limit,
+		uint32_t sequence, place_t *ret_place)
 {
-	seat_t seat = atomic_load_explicit(&holder->seat, memory_order_relaxed);
-	uint32_t sequence = atomic_fetch_add_explicit(&holder->sequence, 1, memory_order_relaxed);
+	struct place_block *first = place_block(bulkhead->places, bulkhead->key, 0, false);
+	uint32_t index;
 
-	if (limit > BULKHEAD_MAX)
-		limit = BULKHEAD_MAX;
-	if (seat == 0)
+	if (first == NULL || limit > PLACES_IN_BLOCK ||
+			atomic_load_explicit(&first->limit, memory_order_relaxed) != limit)
+		return false;
+	index = place_first_free(first, limit);
+	return index < PLACES_IN_BLOCK && place_take(bulkhead->places, first, bulkhead->key, 0,
+							  index, seat, sequence, ret_place);
+}
+
+static enum bulkhead_answer take(const struct bulkhead *bulkhead, seat_t seat, uint32_t limit,
+		uint32_t sequence, place_t *ret_place)
+{
+	struct place_block *first = place_block(bulkhead->places, bulkhead->key, 0, true);
+
+	if (first == NULL)
 		return BULKHEAD_NO_ROOM;
+	note_limit(first, limit);
 	for (int tries = 0; tries < TRIES_MAX; tries++) {
 		struct survey seen = survey(bulkhead, limit);
 		enum bulkhead_answer answer;
@@ -127,6 +148,29 @@ enum bulkhead_answer bulkhead_take(const struct bulkhead *bulkhead, struct holde
 		return BULKHEAD_TAKEN;
 	}
 	return BULKHEAD_FULL;
+}
+
+enum bulkhead_answer bulkhead_take(const struct bulkhead *bulkhead, struct holder *holder,
+		uint32_t limit, place_t *ret_place)
+{
+	seat_t seat = atomic_load_explicit(&holder->seat, memory_order_relaxed);
+	/* Not one step: that two threads have the same number matters to no place. */
+	uint32_t sequence = atomic_load_explicit(&holder->sequence, memory_order_relaxed) + 1;
+
+	atomic_store_explicit(&holder->sequence, sequence, memory_order_relaxed);
+	if (limit > BULKHEAD_MAX)
+		limit = BULKHEAD_MAX;
+	if (seat == 0)
+		return BULKHEAD_NO_ROOM;
+	if (take_first(bulkhead, seat, limit, sequence, ret_place))
+		return BULKHEAD_TAKEN;
+	return take(bulkhead, seat, limit, sequence, ret_place);
+}
+
+struct bulkhead bulkhead_of(const struct holder *holder, uint64_t cell_hash,
+		enum bulkhead_purpose purpose)
+{
+	return (struct bulkhead){ holder->places, holder->seats, cell_hash ^ (uint64_t)purpose << 62 };
 }
 
 /* Calls `each` for every block there is. */

@@ -12,6 +12,15 @@ void clock_use(int (*source)(clockid_t clock, struct timespec *ret))
 			memory_order_relaxed);
 }
 
+/* CLOCK_MONOTONIC, or the coarse one where the precise one must not be read. */
+static _Atomic clockid_t clock_now = CLOCK_MONOTONIC;
+
+void clock_avoid_counter(bool avoid)
+{
+	atomic_store_explicit(&clock_now, avoid ? CLOCK_MONOTONIC_COARSE : CLOCK_MONOTONIC,
+			memory_order_relaxed);
+}
+
 static uint64_t read_ns(clockid_t clock)
 {
 	struct timespec now;
@@ -23,7 +32,7 @@ static uint64_t read_ns(clockid_t clock)
 
 uint64_t clock_now_ns(void)
 {
-	return read_ns(CLOCK_MONOTONIC);
+	return read_ns(atomic_load_explicit(&clock_now, memory_order_relaxed));
 }
 
 uint64_t clock_coarse_ns(void)
@@ -33,5 +42,5 @@ uint64_t clock_coarse_ns(void)
 
 uint64_t clock_unix_seconds(void)
 {
-	return read_ns(CLOCK_REALTIME) / 1000000000u;
+	return read_ns(CLOCK_REALTIME_COARSE) / 1000000000u;
 }

@@ -3,6 +3,7 @@
 #ifndef SHUNT_CORE_CLOCK_H
 #define SHUNT_CORE_CLOCK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
 
@@ -10,6 +11,10 @@
  * may be another preload's, whose time is made up; processes share times, and so must share the
  * clock. */
 void clock_use(int (*source)(clockid_t clock, struct timespec *ret));
+
+/* A program may forbid itself the processor's time stamp counter (PR_SET_TSC, strict seccomp),
+ * which the precise clock reads: from now on clock_now_ns() is as clock_coarse_ns(). */
+void clock_avoid_counter(bool avoid);
 
 /* CLOCK_MONOTONIC in nanoseconds. */
 uint64_t clock_now_ns(void);

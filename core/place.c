@@ -6,19 +6,20 @@
 /* How far from where its hash points a block may be. */
 #define REACH 16
 
-static uint64_t mix(uint64_t key, uint32_t ordinal)
+/* Keys are hashes: they need no more mixing. */
+static uint64_t owner_of(uint64_t key, uint32_t ordinal)
 {
-	uint64_t mixed = key + (ordinal + 1) * UINT64_C(0x9e3779b97f4a7c15);
+	uint64_t owner = key + ordinal * UINT64_C(0x9e3779b97f4a7c15);
 
-	mixed = (mixed ^ mixed >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-	mixed = (mixed ^ mixed >> 27) * UINT64_C(0x94d049bb133111eb);
-	mixed ^= mixed >> 31;
-	return mixed ? mixed : 1;
+	return owner ? owner : 1;
 }
 
+/* By the upper half: hashes differ there too, and a product is quicker than a remainder. */
 static struct place_block *block_at(struct place_table *table, uint64_t owner, uint32_t step)
 {
-	return &table->blocks[(owner + step) % PLACE_BLOCKS];
+	uint32_t first = (uint32_t)((owner >> 32) * (PLACE_BLOCKS - REACH) >> 32);
+
+	return &table->blocks[first + step];
 }
 
 static struct place_block *find(struct place_table *table, uint64_t owner)
@@ -78,7 +79,7 @@ static struct place_block *claim_idle(struct place_table *table, uint64_t owner)
 struct place_block *place_block(struct place_table *table, uint64_t key, uint32_t ordinal,
 		bool make)
 {
-	uint64_t owner = mix(key, ordinal);
+	uint64_t owner = owner_of(key, ordinal);
 	struct place_block *block = find(table, owner);
 
 	if (block != NULL || !make)
@@ -100,6 +101,15 @@ struct place_tally place_tally(const struct place_block *block, uint32_t limit)
 			tally.free = i;
 	}
 	return tally;
+}
+
+uint32_t place_first_free(const struct place_block *block, uint32_t limit)
+{
+	for (uint32_t i = 0; i < limit && i < PLACES_IN_BLOCK; i++) {
+		if (!atomic_load_explicit(&block->places[i], memory_order_relaxed))
+			return i;
+	}
+	return PLACES_IN_BLOCK;
 }
 
 #define NUMBER_BITS 13
@@ -130,7 +140,7 @@ bool place_take(struct place_table *table, struct place_block *block, uint64_t k
 	if (!atomic_compare_exchange_strong_explicit(&block->places[index], &free, word_of(place),
 			    memory_order_seq_cst, memory_order_relaxed))
 		return false;
-	if (atomic_load_explicit(&block->owner, memory_order_seq_cst) != mix(key, ordinal)) {
+	if (atomic_load_explicit(&block->owner, memory_order_seq_cst) != owner_of(key, ordinal)) {
 		place_give(table, place);
 		return false;
 	}

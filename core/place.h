@@ -16,10 +16,11 @@
 #include "core/seat.h"
 
 #define PLACE_BLOCKS	 480
-#define PLACES_IN_BLOCK 15
+#define PLACES_IN_BLOCK 14
 
 struct place_block {
 	_Atomic uint64_t owner; /* hash of bulkhead and ordinal; 0: nobody's yet */
+	_Atomic uint64_t limit; /* of the first block: the highest that places were given under */
 	_Atomic uint64_t places[PLACES_IN_BLOCK];
 };
 
@@ -48,6 +49,9 @@ struct place_tally {
 };
 
 struct place_tally place_tally(const struct place_block *block, uint32_t limit);
+
+/* The first free one of the first `limit`, or PLACES_IN_BLOCK. */
+uint32_t place_first_free(const struct place_block *block, uint32_t limit);
 
 /* False: somebody was faster, or the block is another bulkhead's by now. `sequence` differs from
  * take to take of one seat. */

@@ -50,7 +50,8 @@ struct segment_header {
 	uint32_t cells;
 	uint32_t cell_size;
 	_Atomic uint64_t overflow; /* calls whose target found no cell */
-	uint64_t reserved[28];
+	_Atomic uint64_t filtered; /* processes that a seccomp filter was seen in */
+	uint64_t reserved[27];
 };
 
 static_assert(sizeof(struct segment_header) == 256,

@@ -2,8 +2,10 @@
 /* The end of the process, and what it does to itself that a thread of ours would hinder. */
 #include "shim/hook_process.h"
 
+#include <linux/seccomp.h>
 #include <stdarg.h>
 
+#include "core/clock.h"
 #include "shim/gate_lifetime.h"
 #include "shim/inside.h"
 #include "shim/log.h"
@@ -33,8 +35,14 @@ void process_is_filtered(void)
 {
 	if (process_is_vfork_child())
 		return;
-	atomic_store_explicit(&runtime.has_filter, true, memory_order_relaxed);
+	runtime_filtered();
 	log_stop();
+}
+
+void process_avoids_counter(bool avoids)
+{
+	if (!process_is_vfork_child())
+		clock_avoid_counter(avoids);
 }
 
 void process_has_forked(int pid)
@@ -100,13 +108,31 @@ HOOK(int, setns, (int fd, int type))
 
 static int set_filter(unsigned long a, unsigned long b, unsigned long c, unsigned long d)
 {
+	bool is_strict = a == SECCOMP_MODE_STRICT;
 	int result;
 
 	process_alone_begins();
+	if (is_strict)
+		process_avoids_counter(true);
 	result = real()->prctl(PR_SET_SECCOMP, a, b, c, d);
 	if (result == 0)
 		process_is_filtered();
+	else if (is_strict)
+		process_avoids_counter(false);
 	process_alone_ends();
+	return result;
+}
+
+static int set_counter(unsigned long a, unsigned long b, unsigned long c, unsigned long d)
+{
+	bool avoids = a == PR_TSC_SIGSEGV;
+	int result;
+
+	if (avoids)
+		process_avoids_counter(true);
+	result = real()->prctl(PR_SET_TSC, a, b, c, d);
+	if ((result == 0) != avoids)
+		process_avoids_counter(false);
 	return result;
 }
 
@@ -123,5 +149,7 @@ HOOK(int, prctl, (int option, ...))
 	va_end(list);
 	if (option == PR_SET_SECCOMP)
 		return set_filter(a, b, c, d);
+	if (option == PR_SET_TSC)
+		return set_counter(a, b, c, d);
 	return real()->prctl(option, a, b, c, d);
 }

@@ -4,6 +4,8 @@
 #ifndef SHUNT_SHIM_HOOK_PROCESS_H
 #define SHUNT_SHIM_HOOK_PROCESS_H
 
+#include <stdbool.h>
+
 /* A process was made whose memory is its own, and no pthread_atfork handler ran. In both; `pid` is
  * 0 in the child, which libc may go on calling by its parent's number. */
 void process_has_forked(int pid);
@@ -14,6 +16,10 @@ void process_ends(void);
 /* Around what must not find a thread of ours: new namespaces, a filter. Each begin needs an end. */
 void process_alone_begins(void);
 void process_alone_ends(void);
+
+/* Around what may forbid the processor's time stamp counter: before it, and, where it failed, the
+ * reverse. */
+void process_avoids_counter(bool avoids);
 
 /* After a seccomp filter was set, before process_alone_ends(). */
 void process_is_filtered(void);

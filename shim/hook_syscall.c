@@ -145,14 +145,28 @@ static long call_copying(const struct call *call)
 	return copy_ended(fd, copy, taken, (int)call_really(call));
 }
 
+/* The processor's counter goes with it. */
+static bool sets_strict_mode(const struct call *call)
+{
+	if (call->number == SYS_seccomp)
+		return call->arguments[0] == SECCOMP_SET_MODE_STRICT;
+	return call->number == SYS_prctl && call->arguments[0] == PR_SET_SECCOMP &&
+			call->arguments[1] == SECCOMP_MODE_STRICT;
+}
+
 static long call_alone(const struct call *call)
 {
+	bool is_strict = sets_strict_mode(call);
 	long result;
 
 	process_alone_begins();
+	if (is_strict)
+		process_avoids_counter(true);
 	result = call_really(call);
 	if (result >= 0 && sets_filter(call))
 		process_is_filtered();
+	else if (is_strict)
+		process_avoids_counter(false);
 	process_alone_ends();
 	return result;
 }

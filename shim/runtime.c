@@ -56,6 +56,14 @@ void runtime_forked(void)
 	runtime.pid = thread_number();
 }
 
+void runtime_filtered(void)
+{
+	if (!atomic_exchange_explicit(&runtime.has_filter, true, memory_order_relaxed) &&
+			runtime.segment)
+		atomic_fetch_add_explicit(&runtime.segment->header.filtered, 1,
+				memory_order_relaxed);
+}
+
 uint64_t runtime_random(const struct cell *cell)
 {
 	uint64_t draw = 1 + atomic_fetch_add_explicit(&random_counter, 1, memory_order_relaxed);

@@ -31,6 +31,9 @@ extern struct runtime runtime __attribute__((visibility("hidden")));
 /* Is this call one to judge? Not before the constructor, not in a vfork child. */
 bool runtime_is_judging(void);
 
+/* A seccomp filter was seen: from now on no call of our own. Counted for status. */
+void runtime_filtered(void);
+
 /* In a forked child: its own pid. */
 void runtime_forked(void);
 

@@ -49,6 +49,14 @@ static bool has_filter(void)
 	return line && line[strlen("\nSeccomp:\t")] != '0';
 }
 
+/* Over exec it stays so. */
+static bool is_counter_forbidden(void)
+{
+	int setting = PR_TSC_ENABLE;
+
+	return !real()->prctl(PR_GET_TSC, &setting) && setting == PR_TSC_SIGSEGV;
+}
+
 static bool start_segment(void)
 {
 	const struct config *config = &runtime.config;
@@ -93,6 +101,8 @@ static void start(char *const environment[])
 	*(void **)&read_clock = real_of_libc("clock_gettime");
 	clock_use(read_clock);
 	atomic_store_explicit(&runtime.has_filter, has_filter(), memory_order_relaxed);
+	if (!atomic_load_explicit(&runtime.has_filter, memory_order_relaxed))
+		clock_avoid_counter(is_counter_forbidden());
 	runtime.observe = config->observe;
 	runtime.pid = (uint32_t)getpid();
 	runtime.seed = config->has_seed ? config->seed
@@ -101,6 +111,8 @@ static void start(char *const environment[])
 		log_start(config->log, config->log_path);
 	if (!start_segment())
 		return;
+	if (atomic_exchange_explicit(&runtime.has_filter, false, memory_order_relaxed))
+		runtime_filtered();
 	register_rules();
 	if (!config->rule_count || !fd_table_start())
 		return;

@@ -140,6 +140,31 @@ static void core_pair(long count)
 	}
 }
 
+static void core_bulkhead(long count)
+{
+	static struct settings limited;
+	static struct holder holder;
+	struct breaker isolated;
+	struct permit permit;
+	place_t place;
+	uint64_t now_ns = clock_now_ns();
+
+	core_start();
+	limited = settings_default;
+	limited.concurrency = 10;
+	holder = (struct holder){ &segment->places, &segment->seats, 0x1001, 0 };
+	isolated = breaker;
+	isolated.settings = &limited;
+	isolated.holder = &holder;
+	isolated.cell_hash = 0x5eed;
+	while (count--) {
+		now_ns += 100;
+		breaker_acquire(&isolated, now_ns, 0, &permit, &place);
+		place_give(&segment->places, place);
+		breaker_report(&isolated, permit, OUTCOME_SUCCESS, 1000, now_ns);
+	}
+}
+
 static void core_refused(long count)
 {
 	struct permit permit;
@@ -168,6 +193,7 @@ static const struct row rows[] = {
 	{ "connect-refused", only_connect, 10000, 1 },
 	{ "connect-admitted", connect_and_close, 2000, 1 },
 	{ "core-pair", core_pair, 10000, 1 },
+	{ "core-bulkhead", core_bulkhead, 10000, 1 },
 	{ "core-refused", core_refused, 40000, 1 },
 	{ "core-two", core_pair, 10000, 2 },
 };

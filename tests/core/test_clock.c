@@ -16,6 +16,18 @@ Test(clock, it_is_the_monotonic_clock)
 	cr_assert_leq(now_ns, (uint64_t)after.tv_sec * 1000000000 + (uint64_t)after.tv_nsec);
 }
 
+Test(clock, without_the_counter_it_is_the_coarse_clock)
+{
+	clock_avoid_counter(true);
+	for (int i = 0; i < 1000; i++) {
+		uint64_t before_ns = clock_coarse_ns(), now_ns = clock_now_ns();
+
+		cr_assert_geq(now_ns, before_ns);
+		cr_assert_leq(now_ns, clock_coarse_ns());
+	}
+	clock_avoid_counter(false);
+}
+
 Test(clock, it_never_goes_back)
 {
 	uint64_t last_ns = clock_now_ns();
@@ -55,7 +67,7 @@ Test(clock, a_negative_difference_is_no_time)
 
 static int read_made_up(clockid_t clock, struct timespec *ret)
 {
-	*ret = (struct timespec){ .tv_sec = clock == CLOCK_REALTIME ? 7 : 5, .tv_nsec = 3 };
+	*ret = (struct timespec){ .tv_sec = clock == CLOCK_REALTIME_COARSE ? 7 : 5, .tv_nsec = 3 };
 	return 0;
 }
 

@@ -57,9 +57,9 @@ Test(place, a_tally_knows_what_is_free_below_a_limit)
 
 	cr_assert(take(block, 0, 1, &place));
 	cr_assert(take(block, 5, 2, &place));
-	cr_expect_eq(place_tally(block, 15).free, 1);
-	cr_expect_eq(place_tally(block, 15).taken, 2);
-	cr_expect_eq(place_tally(block, 15).beyond, 0);
+	cr_expect_eq(place_tally(block, PLACES_IN_BLOCK).free, 1);
+	cr_expect_eq(place_tally(block, PLACES_IN_BLOCK).taken, 2);
+	cr_expect_eq(place_tally(block, PLACES_IN_BLOCK).beyond, 0);
 	cr_expect_eq(place_tally(block, 1).free, PLACES_IN_BLOCK);
 	cr_expect_eq(place_tally(block, 1).beyond, 1);
 }
@@ -85,7 +85,7 @@ Test(place, a_place_of_a_block_that_was_given_away_is_given_back)
 
 	atomic_store(&block->owner, 77);
 	cr_expect_not(take(block, 0, 1, &place));
-	cr_expect_eq(place_tally(block, 15).taken, 0);
+	cr_expect_eq(place_tally(block, PLACES_IN_BLOCK).taken, 0);
 }
 
 Test(place, the_dead_lose_their_places)
@@ -96,7 +96,7 @@ Test(place, the_dead_lose_their_places)
 	cr_assert(take(block, 0, 1, &place));
 	cr_assert(take(block, 9, 2, &place));
 	cr_expect_eq(place_reclaim(block, &seats, nobody_is_alive), 2);
-	cr_expect_eq(place_tally(block, 15).taken, 0);
+	cr_expect_eq(place_tally(block, PLACES_IN_BLOCK).taken, 0);
 	cr_expect_not(place_give(&table, place));
 }
 

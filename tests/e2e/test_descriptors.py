@@ -106,6 +106,17 @@ with socket.socket() as s:
 print(all(os.read(inward, 99) == b'kept' for inward, _ in pipes))
 '''
 
+# PR_SET_TSC, PR_TSC_SIGSEGV: whoever reads the processor's counter dies.
+FORBIDS_THE_COUNTER = PORT + r'''
+import ctypes
+assert ctypes.CDLL(None).prctl(26, 2, 0, 0, 0) == 0
+with socket.socket() as s:
+	s.connect(('127.0.0.1', PORT))
+	s.sendall(b'GET / HTTP/1.1\r\nHost: x\r\n\r\n')
+	os.write(1, b'%d\n' % (s.recv(65536) != b''))
+os._exit(0)
+'''
+
 
 class Descriptors(harness.Case):
 	def python(self, script, port, *arguments, **keywords):
@@ -173,6 +184,15 @@ class Descriptors(harness.Case):
 		self.assertEqual(result.stdout, 'True\n', result)
 		with open(log, encoding='utf-8') as file:
 			self.assertIn('no backtrace: the program closed', file.read())
+
+	def test_no_clock_is_read_that_the_program_forbade_itself(self):
+		port = self.target_named().port
+		bare = self.python(FORBIDS_THE_COUNTER, port, library=False)
+		if bare.returncode != 0:
+			self.skipTest(f'the program alone does not bear it: {bare}')
+		result = self.python(FORBIDS_THE_COUNTER, port)
+		self.assertEqual((result.returncode, result.stdout), (0, '1\n'), result)
+		self.assertTotals({'success': 1}, name='TARGET')
 
 	def test_what_listens_is_told_so_though_the_circuit_is_open(self):
 		result = self.python(LISTENS, self.target_named('force=open').port)

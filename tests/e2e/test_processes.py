@@ -162,6 +162,7 @@ class Filters(processes.Program):
 		self.assertIn('recv(pair.client, text, sizeof(text), 0) = 4', result.stdout)
 		self.assertWentThroughAllStates(1)
 		self.assertNoLog()
+		self.assertRegex(' '.join(self.status()['notes']), r'\d of the processes so far had a seccomp filter')
 
 
 class Linked(harness.Case):
