@@ -170,7 +170,8 @@ enum bulkhead_answer bulkhead_take(const struct bulkhead *bulkhead, struct holde
 struct bulkhead bulkhead_of(const struct holder *holder, uint64_t cell_hash,
 		enum bulkhead_purpose purpose)
 {
-	return (struct bulkhead){ holder->places, holder->seats, cell_hash ^ (uint64_t)purpose << 62 };
+	return (struct bulkhead){
+			holder->places, holder->seats, cell_hash ^ (uint64_t)purpose << 62};
 }
 
 /* Calls `each` for every block there is. */
