@@ -4,6 +4,8 @@ import asyncio
 import sys
 import time
 
+LIMIT = float(sys.argv[2]) if len(sys.argv) > 2 else 2
+
 
 async def request():
 	reader, writer = await asyncio.open_connection('127.0.0.1', int(sys.argv[1]))
@@ -20,7 +22,7 @@ async def request():
 async def call():
 	began = time.monotonic()
 	try:
-		text = 'ok ' + await asyncio.wait_for(request(), 2)
+		text = 'ok ' + await asyncio.wait_for(request(), LIMIT)
 	except (OSError, asyncio.TimeoutError) as error:
 		text = f'{type(error).__name__} {error}'
 	print(f'{(time.monotonic() - began) * 1000:.1f} {text}', flush=True)

@@ -5,6 +5,7 @@
 const http = require('http');
 const readline = require('readline');
 
+const limitMs = Number(process.argv[4] || 2000);
 const agent = process.argv[3] === 'keep' ? new http.Agent({ keepAlive: true }) : new http.Agent();
 
 function call() {
@@ -26,7 +27,7 @@ function call() {
 	const limit = setTimeout(() => {
 		say('timed out');
 		request.destroy();
-	}, 2000);
+	}, limitMs);
 	request.on('error', (error) => say(`${error.code} ${error.message}`));
 	request.on('close', () => clearTimeout(limit));
 }

@@ -6,13 +6,15 @@ import time
 import urllib.request
 
 URL = f'http://127.0.0.1:{sys.argv[1]}/'
+LIMIT = sys.argv[2] if len(sys.argv) > 2 else '2'
+LIMIT = None if LIMIT == 'none' else float(LIMIT)
 output = threading.Lock()
 
 
 def call():
 	began = time.monotonic()
 	try:
-		with urllib.request.urlopen(URL, timeout=2) as answer:
+		with urllib.request.urlopen(URL, timeout=LIMIT) as answer:
 			text = 'ok ' + answer.read().decode().strip()
 	except OSError as error:
 		text = f'{type(error).__name__} {error}'
