@@ -2,6 +2,7 @@
 #include "cli/state.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -223,6 +224,29 @@ bool state_log_is_writable(const struct config *config, char *ret)
 	return false;
 }
 
+/* One for all rules: there may be many. */
+static bool note_unbounded(const struct segment *segment, char *ret)
+{
+	struct segment_rule_view rule, worst = { .unbounded = 0 };
+	uint64_t count = 0;
+
+	for (uint32_t i = 0; segment && i < SEGMENT_RULES; i++) {
+		if (!segment_rule_read(segment, i, &rule))
+			continue;
+		count += rule.unbounded;
+		if (rule.unbounded > worst.unbounded)
+			worst = rule;
+	}
+	if (count > 0)
+		snprintf(ret, STATE_NOTE_SIZE,
+				"%" PRIu64
+				" lookup%s could not be bounded by resolve-timeout (most of %s): "
+				"no thread could be started for them, or the program has a "
+				"resolver state or namespaces of its own",
+				count, count == 1 ? "" : "s", worst.name);
+	return count > 0;
+}
+
 size_t state_notes(const struct state *state, char (*ret)[STATE_NOTE_SIZE])
 {
 	const struct config *config = &state->config;
@@ -233,6 +257,8 @@ size_t state_notes(const struct state *state, char (*ret)[STATE_NOTE_SIZE])
 	if (state->removed_count > 0)
 		note_removed(state, ret[count++]);
 	if (!state_log_is_writable(config, ret[count]))
+		count++;
+	if (note_unbounded(state->segment, ret[count]))
 		count++;
 	for (size_t i = 0; i < config->problem_count && i < CONFIG_MAX_PROBLEMS; i++) {
 		if (config->problems[i].name[0] == '\0')

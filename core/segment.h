@@ -24,13 +24,21 @@
 #define SEGMENT_RULES 128
 #define SEGMENT_PATH_SIZE 256
 
+/* Why a connection's `timeout` does not bound all that it should. */
+enum unenforced {
+	UNENFORCED_NO_THREAD, /* no timer thread may run: blocking calls alone are bounded */
+	UNENFORCED_FILTER,    /* a seccomp filter was seen: nothing is */
+	UNENFORCED_COUNT
+};
+
 /* Which rules the user's processes have, whether they ever matched, or what is wrong with them. */
 struct segment_rule {
 	_Atomic uint64_t hash; /* of name; 0: free, and so is everything after it in probe order */
 	_Atomic uint64_t matched;
 	char name[CELL_NAME_SIZE];
 	char error[160]; /* "" for a good rule */
-	uint64_t reserved[2];
+	_Atomic uint64_t unbounded; /* lookups that no resolve-timeout could bound */
+	_Atomic uint32_t unenforced[UNENFORCED_COUNT]; /* connections */
 };
 
 static_assert(sizeof(struct segment_rule) == 256, "rule layout is shared: bump SEGMENT_VERSION");
@@ -95,6 +103,8 @@ struct segment_rule_view {
 	char name[CELL_NAME_SIZE];
 	char error[160];
 	uint64_t matched;
+	uint64_t unbounded;
+	uint32_t unenforced[UNENFORCED_COUNT];
 };
 
 /* False where index is out of range or no rule. */

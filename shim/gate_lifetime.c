@@ -8,6 +8,7 @@
 #include "shim/call.h"
 #include "shim/inside.h"
 #include "shim/lookup.h"
+#include "shim/resolve.h"
 #include "shim/runtime.h"
 #include "shim/thread.h"
 #include "shim/timer.h"
@@ -143,6 +144,7 @@ void gate_fork_child(void)
 	runtime_forked();
 	timer_forget();
 	thread_forget();
+	resolve_forked();
 	lookup_forget();
 	fd_table_each(cancel_silently);
 }

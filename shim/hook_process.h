@@ -7,9 +7,13 @@
 /* Before the process ends. */
 void process_ends(void);
 
-/* Around what must not find a thread of ours: new namespaces, a filter. Each begin needs its end. */
+/* Around what must not find a thread of ours: new namespaces, a filter. Each begin needs its end.
+ */
 void process_alone_begins(void);
 void process_alone_ends(void);
+
+/* A thread has gone to other namespaces, before process_alone_ends(). */
+void process_has_moved(void);
 
 /* After a seccomp filter was set, before process_alone_ends(). */
 void process_is_filtered(void);

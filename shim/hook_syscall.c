@@ -164,6 +164,8 @@ static long call_alone(const struct call *call)
 	result = call_really(call);
 	if (result >= 0 && sets_filter(call))
 		process_is_filtered();
+	else if (result >= 0)
+		process_has_moved();
 	process_alone_ends();
 	return result;
 }
