@@ -15,6 +15,7 @@
 #include "cli/connections.h"
 #include "cli/guards.h"
 #include "cli/library.h"
+#include "cli/state.h"
 #include "core/text.h"
 
 #define USER_SIZE 64
@@ -156,10 +157,19 @@ static void check_idle_library(const struct patient *patient, struct report *rep
 				"for one; start it again");
 }
 
+/* Why it has circuits of its own, where that can be seen from here; or "". */
+static const char *segment_problem(const struct process *process)
+{
+	if (process->user != geteuid() || !process->has_our_files || !process->has_our_pids)
+		return "";
+	return state_open_for(process->environment.entries)->reason;
+}
+
 static void check_shared_segment(const struct patient *patient, struct report *report)
 {
 	const struct process_mapping *segment = &patient->process.segment;
 	struct stat file;
+	const char *problem = segment_problem(&patient->process);
 	bool is_there = patient->segment_file[0] != '\0' &&
 			lstat(patient->segment_file, &file) == 0;
 
@@ -175,8 +185,8 @@ static void check_shared_segment(const struct patient *patient, struct report *r
 				"its circuits are its own, as SHUNT_STATE=private says");
 	else
 		report_line(report, VERDICT_WARN,
-				"its circuits are its own: it could not use %s, for which 'shunt "
-				"status' has the reason", patient->segment_path);
+				"its circuits are its own: it could not use %s%s%s",
+				patient->segment_path, problem[0] ? "; now, " : "", problem);
 }
 
 static void check_surroundings(const struct patient *patient, struct report *report)

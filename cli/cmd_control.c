@@ -11,6 +11,7 @@
 #include "core/breaker.h"
 #include "core/control.h"
 #include "core/clock.h"
+#include "core/settings.h"
 #include "core/text.h"
 
 #define LIST_SIZE 256
@@ -25,8 +26,9 @@ struct selection {
 
 struct control {
 	const char *command;
-	enum { CONTROL_TRIP, CONTROL_RESET, CONTROL_FORCE } action;
+	enum { CONTROL_TRIP, CONTROL_RESET, CONTROL_FORCE, CONTROL_SET } action;
 	enum force force;
+	uint32_t concurrency;
 	struct selection selection;
 };
 
@@ -108,6 +110,8 @@ static void control_apply(const struct control *control, struct segment *segment
 		control_trip(&breaker, clock_now_ns());
 	else if (control->action == CONTROL_RESET)
 		control_reset(&breaker, clock_now_ns());
+	else if (control->action == CONTROL_SET)
+		control_limit(&breaker, control->concurrency);
 	else
 		control_force(&breaker, control->force, clock_now_ns());
 	if (!snapshot_take(segment, index, clock_now_ns(), &after))
@@ -231,10 +235,11 @@ static int control_run(const struct control *control)
 	return EXIT_OWN_FAILURE;
 }
 
-/* Reads what all three have: no option, the name, and `count` operands in all. */
+/* Reads what all have: no option, the name, and `count` operands in all. */
 static const char *const *read_operands(int argc, char *argv[], int count, struct control *control)
 {
 	const char *expected = count == 1 ? "the name of one rule" :
+			strcmp(argv[0], "set") == 0 ? "the name of one rule, and concurrency=N" :
 			"the name of one rule, and open, closed or none";
 	struct command_options options;
 	const char *value;
@@ -275,5 +280,41 @@ int cmd_force(int argc, char *argv[])
 		terminal_complain("force: expected open, closed or none, got '%s'", operands[1]);
 		return EXIT_OWN_FAILURE;
 	}
+	return control_run(&control);
+}
+
+/* concurrency=N, =off or =rule: the one setting that all processes share. */
+static bool read_limit(const char *text, uint32_t *ret_concurrency)
+{
+	static const char name[] = "concurrency";
+	size_t length = strlen(name);
+	struct settings settings = settings_default;
+	char error[256];
+
+	if (strncmp(text, name, length) != 0 || text[length] != '=') {
+		terminal_complain("set: expected concurrency=N, concurrency=off or "
+				  "concurrency=rule, got '%s'; other settings are each process's "
+				  "own", text);
+		return false;
+	}
+	if (strcmp(text + length + 1, "rule") == 0) {
+		*ret_concurrency = 0;
+		return true;
+	}
+	if (!settings_apply(&settings, name, text + length + 1, error, sizeof(error))) {
+		terminal_complain("set: %s", error);
+		return false;
+	}
+	*ret_concurrency = settings.concurrency ? settings.concurrency : CELL_UNLIMITED;
+	return true;
+}
+
+int cmd_set(int argc, char *argv[])
+{
+	struct control control = { .action = CONTROL_SET };
+	const char *const *operands = read_operands(argc, argv, 2, &control);
+
+	if (!operands || !read_limit(operands[1], &control.concurrency))
+		return EXIT_OWN_FAILURE;
 	return control_run(&control);
 }

@@ -13,6 +13,7 @@ int cmd_events(int argc, char *argv[]);
 int cmd_trip(int argc, char *argv[]);
 int cmd_reset(int argc, char *argv[]);
 int cmd_force(int argc, char *argv[]);
+int cmd_set(int argc, char *argv[]);
 int cmd_check(int argc, char *argv[]);
 int cmd_doctor(int argc, char *argv[]);
 

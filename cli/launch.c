@@ -171,37 +171,34 @@ static void find(struct launch *launch)
 		arguments_finish(&given);
 }
 
-/* Programs that set rights lose the library for all that they start. */
-static void lose_to_privileges(struct launch *launch)
+static bool has_library(const struct launch *launch, const char *library)
 {
-	if (launch->privileges[0] == '\0')
-		return;
-	environment_unset_all(&launch->environment, "LD_");
-	if (launch->lost_by[0] == '\0')
-		text_copy(launch->lost_by, sizeof(launch->lost_by), launch->privileges);
+	return library_is_in(environment_get(&launch->environment, "LD_PRELOAD"), library);
 }
 
 /* Says once who it was that took the library out. */
-static void note_loss(struct launch *launch, const char *name, bool had_library,
-		const char *library)
+static void note_loss(struct launch *launch, const char *name)
 {
-	if (!had_library || launch->lost_by[0] != '\0' ||
-			library_is_in(environment_get(&launch->environment, "LD_PRELOAD"),
-					library))
+	if (launch->lost_by[0] != '\0')
 		return;
-	snprintf(launch->lost_by, sizeof(launch->lost_by), "%s drops LD_PRELOAD", name);
+	if (launch->privileges[0] != '\0')
+		text_copy(launch->lost_by, sizeof(launch->lost_by), launch->privileges);
+	else
+		snprintf(launch->lost_by, sizeof(launch->lost_by), "%s drops LD_PRELOAD", name);
 }
 
 /* True where there is a program behind this one to go on with. */
 static bool open_wrapper(struct launch *launch, const char *library)
 {
-	bool had_library = library_is_in(environment_get(&launch->environment, "LD_PRELOAD"),
-			library);
+	bool had_library = has_library(launch, library);
 	const char *name = arguments_base_name(launch->path);
 	struct wrapped wrapped = { 0 };
 	enum wrapper_answer answer;
 	char *path = strdup(launch->path);
 
+	/* The loader of a program that gets rights takes it out before the program sees it. */
+	if (launch->privileges[0] != '\0')
+		environment_unset_all(&launch->environment, "LD_");
 	if (executable_is_loader(&launch->executable))
 		answer = wrapper_open_loader(&launch->arguments);
 	else
@@ -209,8 +206,8 @@ static bool open_wrapper(struct launch *launch, const char *library)
 	if (answer != WRAPPER_NONE) {
 		add_step(launch, STEP_STARTER, path,
 				answer == WRAPPER_RUNS ? launch->arguments.words[0] : "");
-		lose_to_privileges(launch);
-		note_loss(launch, name, had_library, library);
+		if (had_library && !has_library(launch, library))
+			note_loss(launch, name);
 	}
 	if (wrapped.may_drop)
 		snprintf(launch->may_lose, sizeof(launch->may_lose), "%s", name);

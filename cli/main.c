@@ -29,6 +29,8 @@ static const struct command commands[] = {
 		"open the circuits of a rule, as if they had failed" },
 	{ "reset", cmd_reset, "NAME[@ADDRESS|@lookup]",
 		"close the circuits of a rule and forget what was counted" },
+	{ "set", cmd_set, "NAME[@ADDRESS] concurrency=N|off|rule",
+		"change how many calls to a rule's targets may be in flight" },
 	{ "force", cmd_force, "NAME[@ADDRESS|@lookup] open|closed|none",
 		"hold the circuits of a rule open or closed, or let go" },
 	{ "check", cmd_check, "[FILE]",
@@ -42,7 +44,7 @@ static const struct command commands[] = {
 #define COMMAND_COUNT (sizeof(commands) / sizeof(commands[0]))
 
 static const char *const missing_commands[] = {
-	"top", "set", "fault", "explain", "env", "metrics", "serve",
+	"top", "fault", "explain", "env", "metrics", "serve",
 };
 
 static const struct command *command_find(const char *name)

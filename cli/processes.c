@@ -2,6 +2,7 @@
 #include "cli/processes.h"
 
 #include <dirent.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,8 +12,25 @@
 
 #include "cli/mapping_line.h"
 
+static bool directory_has(const char *path, size_t length, ino_t inode)
+{
+	char name[PATH_MAX];
+	struct dirent *entry;
+	DIR *directory;
+	bool is_found = false;
+
+	snprintf(name, sizeof(name), "%.*s", (int)length, path);
+	directory = opendir(name);
+	while (directory && !is_found && (entry = readdir(directory)))
+		is_found = entry->d_ino == inode;
+	if (directory)
+		closedir(directory);
+	return is_found;
+}
+
 /* Was this removed file the segment at `path`? The process that made it knows it by the name that a
- * file has before it is linked into its place: "#123" in the same directory. */
+ * file has before it is linked into its place: "#123" in the same directory. One that still is
+ * there is a segment in use, under another name. */
 static bool mapping_was_at(const struct mapping_line *mapping, const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -22,7 +40,8 @@ static bool mapping_was_at(const struct mapping_line *mapping, const char *path)
 		return false;
 	if (strcmp(mapping->path, path) == 0)
 		return true;
-	return strncmp(mapping->path, path, directory) == 0 && mapping->path[directory] == '#';
+	return strncmp(mapping->path, path, directory) == 0 && mapping->path[directory] == '#' &&
+		!directory_has(path, directory, mapping->inode);
 }
 
 static bool is_removed_segment(char *line, const char *path, ino_t inode)

@@ -224,27 +224,34 @@ bool state_log_is_writable(const struct config *config, char *ret)
 	return false;
 }
 
-/* One for all rules: there may be many. */
-static bool note_unbounded(const struct segment *segment, char *ret)
+/* Where a rule's timeouts do less than they say; a line for each reason. */
+static size_t note_unenforced(const struct segment *segment, char (*ret)[STATE_NOTE_SIZE])
 {
-	struct segment_rule_view rule, worst = { .unbounded = 0 };
-	uint64_t count = 0;
+	static const char *const said[] = {
+		[UNENFORCED_NO_THREAD] = "%s: timeout bounded blocking calls only, on %u "
+			"connection%s: no timer thread could run there (SHUNT_TIMER=off, or none "
+			"could be made)",
+		[UNENFORCED_FILTER] = "%s: timeout was not enforced on %u connection%s: under a "
+			"seccomp filter the library makes no system calls of its own",
+		[UNENFORCED_LOOKUP] = "%s: resolve-timeout did not bound %u lookup%s: no thread "
+			"could run for them, or the program has namespaces or a resolver state "
+			"(_res) of its own",
+	};
+	struct segment_rule_view rule;
+	size_t count = 0;
 
-	for (uint32_t i = 0; segment && i < SEGMENT_RULES; i++) {
+	for (uint32_t i = 0; i < SEGMENT_RULES; i++) {
 		if (!segment_rule_read(segment, i, &rule))
 			continue;
-		count += rule.unbounded;
-		if (rule.unbounded > worst.unbounded)
-			worst = rule;
+		for (int why = 0; why < UNENFORCED_COUNT; why++) {
+			uint32_t calls = rule.unenforced[why];
+
+			if (calls)
+				snprintf(ret[count++], STATE_NOTE_SIZE, said[why], rule.name,
+						calls, calls == 1 ? "" : "s");
+		}
 	}
-	if (count > 0)
-		snprintf(ret, STATE_NOTE_SIZE,
-				"%" PRIu64
-				" lookup%s could not be bounded by resolve-timeout (most of %s): "
-				"no thread could be started for them, or the program has a "
-				"resolver state or namespaces of its own",
-				count, count == 1 ? "" : "s", worst.name);
-	return count > 0;
+	return count;
 }
 
 size_t state_notes(const struct state *state, char (*ret)[STATE_NOTE_SIZE])
@@ -258,8 +265,6 @@ size_t state_notes(const struct state *state, char (*ret)[STATE_NOTE_SIZE])
 		note_removed(state, ret[count++]);
 	if (!state_log_is_writable(config, ret[count]))
 		count++;
-	if (note_unbounded(state->segment, ret[count]))
-		count++;
 	for (size_t i = 0; i < config->problem_count && i < CONFIG_MAX_PROBLEMS; i++) {
 		if (config->problems[i].name[0] == '\0')
 			text_copy(ret[count++], STATE_NOTE_SIZE, config->problems[i].text);
@@ -269,6 +274,8 @@ size_t state_notes(const struct state *state, char (*ret)[STATE_NOTE_SIZE])
 				"%zu more problems with the rules were not kept; mend the others "
 				"first",
 				config->problem_count - CONFIG_MAX_PROBLEMS);
+	if (state->segment)
+		count += note_unenforced(state->segment, ret + count);
 	return count;
 }
 

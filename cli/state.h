@@ -14,7 +14,7 @@
 #include "core/snapshot.h"
 
 #define STATE_REASON_SIZE 512
-#define STATE_NOTES_MAX (CONFIG_MAX_PROBLEMS + 5)
+#define STATE_NOTES_MAX (CONFIG_MAX_PROBLEMS + 5 + SEGMENT_RULES * UNENFORCED_COUNT)
 #define STATE_NOTE_SIZE 640
 
 struct state {

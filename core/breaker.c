@@ -100,14 +100,11 @@ static struct decision admit(enum permit_kind kind, uint32_t epoch, struct permi
 
 uint32_t breaker_concurrency(const struct breaker *breaker)
 {
-	uint32_t by_hand =
-			atomic_load_explicit(&breaker->cell->concurrency, memory_order_relaxed);
-
-	return by_hand != 0 ? by_hand : breaker->settings->concurrency;
+	return cell_concurrency(breaker->cell, breaker->settings->concurrency);
 }
 
 /* True where a place was taken, or none is needed. */
-static bool take_place(const struct breaker *breaker, struct place *ret_place)
+static bool take_place(const struct breaker *breaker, place_t *ret_place)
 {
 	uint32_t limit = breaker_concurrency(breaker);
 	struct bulkhead bulkhead;
@@ -118,17 +115,17 @@ static bool take_place(const struct breaker *breaker, struct place *ret_place)
 	return bulkhead_take(&bulkhead, breaker->holder, limit, ret_place) != BULKHEAD_FULL;
 }
 
-static void give_place(const struct breaker *breaker, struct place *place)
+static void give_place(const struct breaker *breaker, place_t *place)
 {
-	if (place->number != 0)
+	if (*place != 0)
 		place_give(breaker->holder->places, *place);
-	*place = (struct place){ 0 };
+	*place = 0;
 }
 
 /* The circuit was seen open or half-open. Out of line: its frame is not for every call. */
 __attribute__((noinline)) static struct decision acquire_probe(const struct breaker *breaker,
 		uint64_t now_ns, uint64_t random, struct permit *ret_permit,
-		struct place *ret_place)
+		place_t *ret_place)
 {
 	struct cell *cell = breaker->cell;
 	struct circuit_policy policy = policy_of(breaker->settings);
@@ -152,7 +149,7 @@ __attribute__((noinline)) static struct decision acquire_probe(const struct brea
 /* The circuit was seen closed. Out of line, so that a refusal needs no frame. */
 __attribute__((noinline)) static struct decision acquire_closed(const struct breaker *breaker,
 		uint32_t epoch, uint64_t now_ns, uint64_t random, struct permit *ret_permit,
-		struct place *ret_place)
+		place_t *ret_place)
 {
 	struct cell *cell = breaker->cell;
 	struct circuit_view view;
@@ -179,7 +176,7 @@ static bool is_asleep(const struct settings *settings, struct circuit_view view,
 
 /* All but the place of a call that is no probe. */
 static inline struct decision acquire(const struct breaker *breaker, uint64_t now_ns,
-		uint64_t random, struct permit *ret_permit, struct place *ret_place)
+		uint64_t random, struct permit *ret_permit, place_t *ret_place)
 {
 	const struct settings *settings = breaker->settings;
 	struct cell *cell = breaker->cell;
@@ -187,7 +184,7 @@ static inline struct decision acquire(const struct breaker *breaker, uint64_t no
 	struct circuit_view view;
 
 	*ret_permit = (struct permit){.kind = PERMIT_NONE};
-	*ret_place = (struct place){ 0 };
+	*ret_place = 0;
 	store_if_new(&cell->override.by_rule, (uint32_t)settings->force);
 	if (force == FORCE_OPEN)
 		return refuse(breaker, TRANSITION_NONE);
@@ -206,7 +203,7 @@ static inline struct decision acquire(const struct breaker *breaker, uint64_t no
 
 /* A permit that is no probe's leaves no trace until it is reported. */
 __attribute__((noinline)) static struct decision limit(const struct breaker *breaker,
-		struct decision decision, struct permit *ret_permit, struct place *ret_place)
+		struct decision decision, struct permit *ret_permit, place_t *ret_place)
 {
 	if (!decision.is_admitted || ret_permit->kind == PERMIT_PROBE ||
 			take_place(breaker, ret_place))
@@ -216,7 +213,7 @@ __attribute__((noinline)) static struct decision limit(const struct breaker *bre
 }
 
 struct decision breaker_acquire(const struct breaker *breaker, uint64_t now_ns, uint64_t random,
-		struct permit *ret_permit, struct place *ret_place)
+		struct permit *ret_permit, place_t *ret_place)
 {
 	struct decision decision = acquire(breaker, now_ns, random, ret_permit, ret_place);
 

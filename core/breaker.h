@@ -48,7 +48,7 @@ struct decision {
  * needed. A full bulkhead never takes a half-open slot.
  */
 struct decision breaker_acquire(const struct breaker *breaker, uint64_t now_ns, uint64_t random,
-		struct permit *ret_permit, struct place *ret_place);
+		struct permit *ret_permit, place_t *ret_place);
 
 /* Counts a call that a bulkhead, a queue or a pool rejected: as `rejected`, as `reason` (one of the
  * CELL_TOTAL_rejected...), and in the window as the rule's `rejects` says. */

@@ -67,7 +67,7 @@ static struct survey survey(const struct bulkhead *bulkhead, uint32_t limit)
 #define TRIES_MAX 1000
 
 static enum bulkhead_answer take_surveyed(const struct bulkhead *bulkhead,
-		const struct survey *seen, seat_t seat, uint32_t sequence, struct place *ret_place,
+		const struct survey *seen, seat_t seat, uint32_t sequence, place_t *ret_place,
 		bool *ret_was_late)
 {
 	struct place_block *block =
@@ -97,7 +97,7 @@ struct bulkhead bulkhead_of(const struct holder *holder, uint64_t cell_hash,
 }
 
 enum bulkhead_answer bulkhead_take(const struct bulkhead *bulkhead, struct holder *holder,
-		uint32_t limit, struct place *ret_place)
+		uint32_t limit, place_t *ret_place)
 {
 	seat_t seat = atomic_load_explicit(&holder->seat, memory_order_relaxed);
 	uint32_t sequence = atomic_fetch_add_explicit(&holder->sequence, 1, memory_order_relaxed);
@@ -109,7 +109,7 @@ enum bulkhead_answer bulkhead_take(const struct bulkhead *bulkhead, struct holde
 	for (int tries = 0; tries < TRIES_MAX; tries++) {
 		struct survey seen = survey(bulkhead, limit);
 		enum bulkhead_answer answer;
-		struct place place;
+		place_t place;
 		bool was_late;
 
 		if (seen.taken >= limit || !seen.has_free)

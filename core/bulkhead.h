@@ -47,7 +47,7 @@ struct bulkhead bulkhead_of(const struct holder *holder, uint64_t cell_hash,
  * it back with place_give().
  */
 enum bulkhead_answer bulkhead_take(const struct bulkhead *bulkhead, struct holder *holder,
-		uint32_t limit, struct place *ret_place);
+		uint32_t limit, place_t *ret_place);
 
 /* How many places are taken, the dead's included. */
 uint32_t bulkhead_in_flight(const struct bulkhead *bulkhead);

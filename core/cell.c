@@ -27,7 +27,7 @@ void cell_key_describe(const struct cell_key *key, char *ret, size_t size)
 	memcpy(host, key->host, sizeof(host));
 	host[sizeof(host) - 1] = '\0';
 	if (key->address.family != 4 && !is_v6) {
-		text_copy(ret, size, host);
+		text_copy(ret, size, host[0] != '\0' ? host : "any");
 		return;
 	}
 	address_format(&key->address, address);

@@ -19,6 +19,7 @@
 #include "core/window.h"
 
 #define CELL_NAME_SIZE 64
+#define CELL_UNLIMITED UINT32_MAX /* of `concurrency`: off by hand */
 
 enum cell_kind { CELL_CONNECTION, CELL_LOOKUP };
 
@@ -84,7 +85,7 @@ struct cell {
 	/* What `state`, `retry_in_ms` are shown with: the settings of whoever acquired last. */
 	_Atomic uint32_t sleep_ms;
 	_Atomic uint32_t lease_ms;
-	_Atomic uint32_t concurrency; /* by hand, which beats what rules say; 0: not set */
+	_Atomic uint32_t concurrency; /* by hand, which beats what rules say; 0: as they say */
 	_Atomic uint32_t released;    /* places given back while somebody waited: a futex */
 };
 
@@ -98,6 +99,16 @@ static inline void cell_count(struct cell *cell, enum cell_total total)
 {
 	if ((unsigned int)total < CELL_TOTAL_COUNT)
 		atomic_fetch_add_explicit(&cell->totals[total], 1, memory_order_relaxed);
+}
+
+/* The limit in force, 0: none. */
+static inline uint32_t cell_concurrency(const struct cell *cell, uint32_t by_rule)
+{
+	uint32_t by_hand = atomic_load_explicit(&cell->concurrency, memory_order_relaxed);
+
+	if (by_hand == 0)
+		return by_rule;
+	return by_hand == CELL_UNLIMITED ? 0 : by_hand;
 }
 
 /* For people: "pay.internal 10.1.2.3:443", "10.1.2.3:443", "pay.internal" for what has no address.

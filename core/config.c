@@ -64,6 +64,7 @@ static void add_rule(struct config *config, const char *where, struct span name_
 	}
 	rule->is_from_file = is_from_file;
 	config->wants_names |= target_wants_names(&rule->target);
+	config->has_fallback |= rule->settings.fallback.address.family != 0;
 	rule_place(config->rules, config->rule_count++);
 }
 
@@ -356,7 +357,7 @@ static void reset(struct config *config)
 	config->rule_count = 0;
 	config->problem_count = 0;
 	config->is_off = config->observe = config->state_private = config->backtrace = false;
-	config->wants_names = config->has_seed = false;
+	config->wants_names = config->has_fallback = config->has_seed = false;
 	config->log = LOG_OFF;
 	config->timer = TIMER_AUTO;
 	config->seed = 0;

@@ -38,6 +38,7 @@ struct config {
 	bool state_private;   /* SHUNT_STATE=private */
 	bool backtrace;
 	bool wants_names;     /* some rule is decided by name */
+	bool has_fallback;    /* some rule has one */
 	enum log_kind log;
 	enum timer_mode timer;
 	bool has_seed;

@@ -42,3 +42,8 @@ void control_force(const struct breaker *breaker, enum force force, uint64_t now
 	tell(breaker, EVENT_FORCED, force, now_ns);
 	breaker_judge(breaker, now_ns);
 }
+
+void control_limit(const struct breaker *breaker, uint32_t concurrency)
+{
+	atomic_store_explicit(&breaker->cell->concurrency, concurrency, memory_order_relaxed);
+}

@@ -102,25 +102,33 @@ struct place_tally place_tally(const struct place_block *block, uint32_t limit)
 	return tally;
 }
 
-static uint64_t word_of(seat_t seat, uint32_t sequence)
+#define NUMBER_BITS 13
+#define NUMBER_MASK ((UINT64_C(1) << NUMBER_BITS) - 1)
+
+/* What stands in the table for a place that is held: all but where that is. */
+static uint64_t word_of(place_t place)
 {
-	return (uint64_t)seat << 32 | sequence;
+	return place >> NUMBER_BITS;
+}
+
+static place_t make(seat_t seat, uint32_t sequence, uint32_t number)
+{
+	uint64_t low = (uint64_t)(sequence & ((1u << (32 - NUMBER_BITS)) - 1)) << NUMBER_BITS;
+
+	return (uint64_t)seat << 32 | low | (number + 1);
 }
 
 bool place_take(struct place_table *table, struct place_block *block, uint64_t key,
 		uint32_t ordinal, uint32_t index, seat_t seat, uint32_t sequence,
-		struct place *ret_place)
+		place_t *ret_place)
 {
+	uint32_t number = (uint32_t)(block - table->blocks) * PLACES_IN_BLOCK + index;
+	place_t place = make(seat, sequence, number);
 	uint64_t free = 0;
-	struct place place = {
-		.number = (uint32_t)(block - table->blocks) * PLACES_IN_BLOCK + index + 1,
-		.sequence = sequence,
-		.seat = seat,
-	};
 
 	/* seq_cst: before the owner is looked at again. */
-	if (!atomic_compare_exchange_strong_explicit(&block->places[index], &free,
-			    word_of(seat, sequence), memory_order_seq_cst, memory_order_relaxed))
+	if (!atomic_compare_exchange_strong_explicit(&block->places[index], &free, word_of(place),
+			    memory_order_seq_cst, memory_order_relaxed))
 		return false;
 	if (atomic_load_explicit(&block->owner, memory_order_seq_cst) != mix(key, ordinal)) {
 		place_give(table, place);
@@ -130,10 +138,10 @@ bool place_take(struct place_table *table, struct place_block *block, uint64_t k
 	return true;
 }
 
-bool place_give(struct place_table *table, struct place place)
+bool place_give(struct place_table *table, place_t place)
 {
-	uint32_t number = place.number - 1;
-	uint64_t held = word_of(place.seat, place.sequence);
+	uint32_t number = (uint32_t)(place & NUMBER_MASK) - 1;
+	uint64_t held = word_of(place);
 
 	if (number >= PLACE_BLOCKS * PLACES_IN_BLOCK)
 		return false;
@@ -151,7 +159,7 @@ uint32_t place_reclaim(struct place_block *block, struct seat_table *seats,
 	for (uint32_t i = 0; i < PLACES_IN_BLOCK; i++) {
 		uint64_t seen = atomic_load_explicit(&block->places[i], memory_order_acquire);
 
-		if (seen && !seat_is_held(seats, (seat_t)(seen >> 32), is_alive) &&
+		if (seen && !seat_is_held(seats, (seat_t)(seen >> (32 - NUMBER_BITS)), is_alive) &&
 				atomic_compare_exchange_strong_explicit(&block->places[i], &seen, 0,
 						memory_order_acq_rel, memory_order_relaxed))
 			freed++;

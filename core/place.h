@@ -29,12 +29,11 @@ struct place_table {
 	struct place_block blocks[PLACE_BLOCKS];
 };
 
-/* A place that somebody holds. All zero: none. */
-struct place {
-	uint32_t number; /* of the table, + 1 */
-	uint32_t sequence;
-	seat_t seat;
-};
+/* A place that somebody holds, in one word, so that it can be handed from thread to thread by
+ * exchange: seat 32 | sequence 19 | number + 1 of the place 13. 0: none. */
+typedef uint64_t place_t;
+
+static_assert(PLACE_BLOCKS * PLACES_IN_BLOCK < 1 << 13, "number + 1 fits");
 
 /* The n-th block of a bulkhead; NULL where it has none (yet). With `make` it is given one, free or
  * idle; NULL then means that the table is full. */
@@ -54,10 +53,10 @@ struct place_tally place_tally(const struct place_block *block, uint32_t limit);
  * take to take of one seat. */
 bool place_take(struct place_table *table, struct place_block *block, uint64_t key,
 		uint32_t ordinal, uint32_t index, seat_t seat, uint32_t sequence,
-		struct place *ret_place);
+		place_t *ret_place);
 
 /* True where the place was still held so; giving back twice does nothing. */
-bool place_give(struct place_table *table, struct place place);
+bool place_give(struct place_table *table, place_t place);
 
 /* Frees what dead processes hold of a block. How many places that were. */
 uint32_t place_reclaim(struct place_block *block, struct seat_table *seats,

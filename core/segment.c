@@ -159,7 +159,6 @@ bool segment_rule_read(const struct segment *segment, uint32_t index,
 	words_text(ret->name, sizeof(ret->name));
 	words_text(ret->error, sizeof(ret->error));
 	ret->matched = atomic_load_explicit(&rule->matched, memory_order_relaxed);
-	ret->unbounded = atomic_load_explicit(&rule->unbounded, memory_order_relaxed);
 	for (int why = 0; why < UNENFORCED_COUNT; why++)
 		ret->unenforced[why] = atomic_load_explicit(&rule->unenforced[why],
 				memory_order_relaxed);

@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "core/bulkhead.h"
 #include "core/text.h"
 
 #define MAX_SLEEP_MS SETTINGS_MAX_MS
@@ -75,6 +76,15 @@ static void window_take(const struct cell *cell, uint64_t now_ns, struct cell_sn
 		ret->error_percent = (uint32_t)((double)ret->errors * 100 / (double)sum.total);
 }
 
+/* What rules that limit `concurrency` know of; others hold no places. */
+static uint64_t in_flight(struct segment *segment, const struct cell_key *key)
+{
+	struct holder reader = { .places = &segment->places, .seats = &segment->seats };
+	struct bulkhead calls = bulkhead_of(&reader, cell_key_hash(key), BULKHEAD_CALLS);
+
+	return bulkhead_in_flight(&calls);
+}
+
 bool snapshot_take(struct segment *segment, uint32_t index, uint64_t now_ns,
 		struct cell_snapshot *ret)
 {
@@ -87,6 +97,7 @@ bool snapshot_take(struct segment *segment, uint32_t index, uint64_t now_ns,
 	window_take(cell, now_ns, &snapshot);
 	for (uint32_t i = 0; i < CELL_TOTAL_COUNT; i++)
 		snapshot.totals[i] = atomic_load_explicit(&cell->totals[i], memory_order_relaxed);
+	snapshot.in_flight = in_flight(segment, &snapshot.key);
 	snapshot.latency = histogram_summarize(&cell->latency);
 	*ret = snapshot;
 	return true;

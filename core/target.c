@@ -271,7 +271,8 @@ static bool has_suffix(const char *host, const struct target *target)
 	return length > tail && memcmp(host + length - tail, target->host, tail) == 0;
 }
 
-static bool matches_name(const struct target *target, const char *host)
+/* Out of line: a connect is compared with addresses first of all. */
+__attribute__((noinline)) static bool matches_name(const struct target *target, const char *host)
 {
 	if (target->kind == TARGET_EXACT)
 		return host[0] == target->host[0] && strcmp(host, target->host) == 0;

@@ -3,26 +3,81 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "shim/log.h"
+#include "shim/real.h"
+
+#define DESCRIPTORS_MAX 1024
 
 static int (*unwind)(void **frames, int size);
+
+/*
+ * libunwind keeps a pipe to try addresses with, for as long as the process lives. Where the program
+ * closes all descriptors and another file gets the number, it would read and write that one: before
+ * each use they are compared with what they were.
+ */
+static struct {
+	int fd;
+	dev_t device;
+	ino_t inode;
+} pipe_ends[2];
+
+static int pipe_end_count;
+
+static void note_open(uint64_t ret_open[DESCRIPTORS_MAX / 64])
+{
+	for (int fd = 0; fd < DESCRIPTORS_MAX; fd++) {
+		if (real()->fcntl(fd, F_GETFD) >= 0)
+			ret_open[fd / 64] |= UINT64_C(1) << fd % 64;
+	}
+}
+
+static void note_pipe(const uint64_t open_before[DESCRIPTORS_MAX / 64])
+{
+	struct stat status;
+
+	for (int fd = 0; fd < DESCRIPTORS_MAX && pipe_end_count < 2; fd++) {
+		if (open_before[fd / 64] >> fd % 64 & 1 || fstat(fd, &status) ||
+				!S_ISFIFO(status.st_mode))
+			continue;
+		pipe_ends[pipe_end_count].fd = fd;
+		pipe_ends[pipe_end_count].device = status.st_dev;
+		pipe_ends[pipe_end_count++].inode = status.st_ino;
+	}
+}
+
+static bool has_its_pipe(void)
+{
+	struct stat status;
+
+	for (int i = 0; i < pipe_end_count; i++) {
+		if (fstat(pipe_ends[i].fd, &status) || status.st_dev != pipe_ends[i].device ||
+				status.st_ino != pipe_ends[i].inode)
+			return false;
+	}
+	return true;
+}
 
 void backtrace_start(void)
 {
 	void *frames[BACKTRACE_FRAMES];
+	uint64_t open_before[DESCRIPTORS_MAX / 64] = { 0 };
 	void *library;
 
 	if (!log_is_on())
 		return;
+	note_open(open_before);
 	library = dlopen("libunwind.so.8", RTLD_NOW | RTLD_LOCAL);
 	if (library)
 		*(void **)&unwind = dlsym(library, "unw_backtrace");
 	if (unwind) {
 		unwind(frames, BACKTRACE_FRAMES);
+		note_pipe(open_before);
 		return;
 	}
 	/* What went wrong here is not for the program to find. */
@@ -61,8 +116,14 @@ static void log_frame(void *address)
 void backtrace_log(void)
 {
 	void *frames[BACKTRACE_FRAMES], *own = object_base((void *)(uintptr_t)backtrace_log);
-	int kept = errno, first = 0;
-	int count = unwind && log_is_on() ? unwind(frames, BACKTRACE_FRAMES) : 0;
+	int kept = errno, first = 0, count = 0;
+
+	if (unwind && log_is_on()) {
+		if (has_its_pipe())
+			count = unwind(frames, BACKTRACE_FRAMES);
+		else
+			log_line("  no backtrace: the program closed libunwind's descriptors");
+	}
 
 	while (first < count && object_base(frames[first]) == own)
 		first++;

@@ -5,6 +5,7 @@
 
 #include "core/breaker.h"
 #include "core/clock.h"
+#include "shim/holder.h"
 #include "shim/runtime.h"
 
 /* How long a probe may hold its slot on a connection that is established and silent. */
@@ -30,13 +31,35 @@ static void permit_set(struct connection *connection, struct permit permit)
 	atomic_store_explicit(&connection->permit, word, memory_order_relaxed);
 }
 
-void call_begin(struct connection *connection, struct permit permit)
+/* Whoever takes it out gives it back, once. */
+static void place_return(struct connection *connection, _Atomic place_t *place)
 {
-	permit_set(connection, permit);
+	/* Most hold none: no locked step for them. */
+	if (atomic_load_explicit(place, memory_order_relaxed))
+		holder_give(connection->cell,
+				atomic_exchange_explicit(place, 0, memory_order_acq_rel));
+}
+
+void call_begin(struct connection *connection, struct ticket ticket)
+{
+	/* That of a call which ended this moment, and whose ender has not come to it yet. */
+	place_return(connection, &connection->call_place);
+	if (ticket.place)
+		atomic_store_explicit(&connection->call_place, ticket.place, memory_order_release);
+	permit_set(connection, ticket.permit);
+}
+
+void call_hold(struct connection *connection, place_t place)
+{
+	place_return(connection, &connection->place);
+	if (place)
+		atomic_store_explicit(&connection->place, place, memory_order_release);
 }
 
 void call_forget(struct connection *connection)
 {
+	atomic_store_explicit(&connection->call_place, 0, memory_order_relaxed);
+	atomic_store_explicit(&connection->place, 0, memory_order_relaxed);
 	permit_set(connection, (struct permit){ 0 });
 }
 
@@ -55,16 +78,35 @@ static void renew(struct connection *connection, const struct breaker *breaker, 
 			now_ns));
 }
 
-static void report(struct connection *connection, const struct breaker *breaker,
-		enum outcome outcome, uint64_t now_ns)
+struct call call_of(const struct connection *connection)
 {
-	uint64_t began_ns = atomic_load_explicit(&connection->exchange.began_ns,
-			memory_order_relaxed);
-	enum transition transition = breaker_report(breaker, permit_of(connection), outcome,
-			clock_elapsed_ns(began_ns, now_ns), now_ns);
+	return (struct call){
+		.rule = connection->rule,
+		.cell = connection->cell,
+		.permit = permit_of(connection),
+		.began_ns = atomic_load_explicit(&connection->exchange.began_ns,
+				memory_order_relaxed),
+	};
+}
+
+static void report(struct call call, const struct breaker *breaker, enum outcome outcome,
+		uint64_t now_ns)
+{
+	enum transition transition = breaker_report(breaker, call.permit, outcome,
+			clock_elapsed_ns(call.began_ns, now_ns), now_ns);
 
 	if (transition != TRANSITION_NONE)
 		runtime_announce(breaker, transition);
+}
+
+void call_report(const struct call *call, enum outcome outcome, uint64_t now_ns)
+{
+	struct breaker breaker;
+
+	if (!call->rule)
+		return;
+	breaker = runtime_breaker(call->rule, call->cell);
+	report(*call, &breaker, outcome, now_ns);
 }
 
 void call_settle(struct connection *connection, struct exchange_step step, uint64_t now_ns)
@@ -74,23 +116,58 @@ void call_settle(struct connection *connection, struct exchange_step step, uint6
 	if (!connection->rule)
 		return;
 	breaker = runtime_breaker(connection->rule, connection->cell);
-	if (step.ended != OUTCOME_NONE)
-		report(connection, &breaker, step.ended, now_ns);
-	else if (step.is_silent || step.has_spoken)
+	if (step.ended != OUTCOME_NONE) {
+		place_return(connection, &connection->call_place);
+		report(call_of(connection), &breaker, step.ended, now_ns);
+	} else if (step.is_silent || step.has_spoken)
 		renew(connection, &breaker, step.is_silent, now_ns);
+}
+
+static struct decision acquire(struct breaker *breaker, uint64_t now_ns, struct ticket *ret_ticket)
+{
+	uint64_t random =
+			breaker->settings->probes_ratio ? runtime_random(breaker->cell) : 0;
+	struct decision decision = breaker_acquire(breaker, now_ns, random, &ret_ticket->permit,
+			&ret_ticket->place);
+
+	if (decision.transition != TRANSITION_NONE)
+		runtime_announce(breaker, decision.transition);
+	return decision;
+}
+
+enum admission call_ask(const struct rule *rule, struct cell *cell, uint64_t cell_hash,
+		uint64_t now_ns, struct ticket *ret_ticket)
+{
+	struct breaker breaker = runtime_breaker(rule, cell);
+	struct decision decision;
+
+	if (breaker_concurrency(&breaker) && !runtime.observe) {
+		breaker.holder = holder_ready();
+		breaker.cell_hash = cell_hash;
+	}
+	decision = acquire(&breaker, now_ns, ret_ticket);
+	if (decision.is_full)
+		return CALL_NO_PLACE;
+	return decision.is_admitted ? CALL_ADMITTED : CALL_REFUSED;
 }
 
 bool call_acquire(const struct rule *rule, struct cell *cell, uint64_t now_ns,
 		struct permit *ret_permit)
 {
 	struct breaker breaker = runtime_breaker(rule, cell);
-	uint64_t random = rule->settings.probes_ratio ? runtime_random(cell) : 0;
-	struct decision decision = breaker_acquire(&breaker, now_ns, random, ret_permit,
-			&(struct place){ 0 });
+	struct ticket ticket;
+	bool is_admitted = acquire(&breaker, now_ns, &ticket).is_admitted;
 
-	if (decision.transition != TRANSITION_NONE)
-		runtime_announce(&breaker, decision.transition);
-	return decision.is_admitted;
+	*ret_permit = ticket.permit;
+	return is_admitted;
+}
+
+void call_return(const struct rule *rule, struct cell *cell, struct ticket ticket, uint64_t now_ns)
+{
+	struct breaker breaker = runtime_breaker(rule, cell);
+
+	holder_give(cell, ticket.place);
+	breaker_report(&breaker, ticket.permit, OUTCOME_UNUSED, 0, now_ns);
 }
 
 void call_end(struct connection *connection)
@@ -103,5 +180,7 @@ void call_end(struct connection *connection)
 	call_settle(connection,
 			exchange_closed(&connection->exchange, call_settings(connection), now_ns),
 			now_ns);
+	place_return(connection, &connection->call_place);
+	place_return(connection, &connection->place);
 	fd_table_free(connection);
 }

@@ -19,19 +19,51 @@ static inline const struct settings *call_settings(const struct connection *conn
 	return connection->rule ? &connection->rule->settings : &settings_default;
 }
 
-/* Asks the rule's breaker, and tells the log what that changed. False: refused, and counted so. */
+/* What an admitted call holds. */
+struct ticket {
+	struct permit permit;
+	place_t place;
+};
+
+enum admission { CALL_ADMITTED, CALL_REFUSED, CALL_NO_PLACE };
+
+/* Asks the rule's breaker, and tells the log what that changed. Refused is counted so; without a
+ * place nothing is counted yet. *ret_ticket is set where admitted. */
+enum admission call_ask(const struct rule *rule, struct cell *cell, uint64_t cell_hash,
+		uint64_t now_ns, struct ticket *ret_ticket);
+
+/* The same for what no bulkhead limits. False: refused. */
 bool call_acquire(const struct rule *rule, struct cell *cell, uint64_t now_ns,
 		struct permit *ret_permit);
 
-/* The permit of a call that will begin: before the exchange opens it, for another thread may end it
+/* A ticket that is not used after all: without any effect. */
+void call_return(const struct rule *rule, struct cell *cell, struct ticket ticket, uint64_t now_ns);
+
+/* The ticket of a call that will begin: before the exchange opens it, for another thread may end it
  * at once. */
-void call_begin(struct connection *connection, struct permit permit);
+void call_begin(struct connection *connection, struct ticket ticket);
+
+/* The place that the connection itself holds, until its last descriptor is gone. */
+void call_hold(struct connection *connection, place_t place);
+
+/* The open call, as it can be reported when the connection may be another's already. */
+struct call {
+	const struct rule *rule;
+	struct cell *cell;
+	struct permit permit;
+	uint64_t began_ns;
+};
+
+struct call call_of(const struct connection *connection);
+
+/* For whoever ended it by a step of the exchange, instead of call_settle(). */
+void call_report(const struct call *call, enum outcome outcome, uint64_t now_ns);
 
 /* Does what a step of the exchange asks for: reports the outcome where it ended the call, renews a
  * probe's lease. */
 void call_settle(struct connection *connection, struct exchange_step step, uint64_t now_ns);
 
-/* Drops the permit without a word: another process reports it (fork). */
+/* Drops permit and places without a word: they are another process's (fork). */
 void call_forget(struct connection *connection);
 
 /* The last descriptor of a connection is gone: ends its call and gives it back to the pool. NULL is

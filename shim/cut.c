@@ -8,6 +8,7 @@
 #include "shim/inside.h"
 #include "shim/real.h"
 #include "shim/runtime.h"
+#include "shim/timed.h"
 
 static bool may_call(void)
 {
@@ -27,7 +28,7 @@ static bool is_stale(int fd)
 	return protocol != IPPROTO_TCP && protocol != IPPROTO_MPTCP;
 }
 
-bool cut_holds(int fd)
+static bool cut_holds(int fd)
 {
 	if (is_stale(fd)) {
 		call_end(fd_table_set(fd, FD_OTHER));
@@ -35,6 +36,13 @@ bool cut_holds(int fd)
 	}
 	errno = ECONNRESET;
 	return true;
+}
+
+bool cut_answers(struct connection *connection, int fd)
+{
+	if (exchange_has(&connection->exchange, EXCHANGE_CUT))
+		return cut_holds(fd);
+	return timed_answer(connection, fd) == TIMED_ANSWERED;
 }
 
 bool cut_connection(struct connection *connection, int fd)

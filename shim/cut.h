@@ -18,7 +18,8 @@
  * kept, and the call goes on. */
 bool cut_connection(struct connection *connection, int fd);
 
-/* A call on a connection that was cut before. As cut_connection(). */
-bool cut_holds(int fd);
+/* A call on a connection that is dead: cut before, or timed out (shim/timed.h), when errno is
+ * ETIMEDOUT. Otherwise as cut_connection(). */
+bool cut_answers(struct connection *connection, int fd);
 
 #endif

@@ -24,6 +24,15 @@ static bool may_be_user_memory(const void *pointer, size_t length)
 	return first >= USER_FIRST && first < USER_END && length <= USER_END - first;
 }
 
+sa_family_t endpoint_family(const struct sockaddr *address)
+{
+	sa_family_t family;
+
+	memcpy(&family, (const char *)address + offsetof(struct sockaddr, sa_family),
+			sizeof(family));
+	return family;
+}
+
 bool endpoint_read(const struct sockaddr *address, socklen_t length, struct address *ret_address,
 		uint16_t *ret_port)
 {
@@ -34,8 +43,7 @@ bool endpoint_read(const struct sockaddr *address, socklen_t length, struct addr
 	if (length < sizeof(v4) || length > sizeof(struct sockaddr_storage) ||
 			!may_be_user_memory(address, length))
 		return false;
-	memcpy(&family, (const char *)address + offsetof(struct sockaddr, sa_family),
-			sizeof(family));
+	family = endpoint_family(address);
 	if (family == AF_INET) {
 		memcpy(&v4, address, sizeof(v4));
 		address_read_v4(&v4.sin_addr, ret_address);

@@ -17,6 +17,9 @@
 bool endpoint_read(const struct sockaddr *address, socklen_t length, struct address *ret_address,
 		uint16_t *ret_port);
 
+/* Of an address that endpoint_read() took; it may stand anywhere. */
+sa_family_t endpoint_family(const struct sockaddr *address);
+
 /* connect() with AF_UNSPEC: the socket is to be disconnected. As careful as endpoint_read(). */
 bool endpoint_is_disconnect(const struct sockaddr *address, socklen_t length);
 

@@ -28,9 +28,10 @@ static void note_wait(struct exchange *exchange, uint64_t began_ns, uint64_t now
 
 void exchange_begin(struct exchange *exchange, uint64_t now_ns)
 {
-	uint32_t kept = exchange_flags(exchange) & EXCHANGE_RECEIVE_TIMEOUT;
+	uint32_t kept = exchange_flags(exchange) & (EXCHANGE_RECEIVE_TIMEOUT | EXCHANGE_DEADLINE);
 
 	atomic_store_explicit(&exchange->began_ns, now_ns, memory_order_relaxed);
+	atomic_store_explicit(&exchange->moved_ns, now_ns, memory_order_relaxed);
 	silence_begin(&exchange->silence, now_ns);
 	tls_begin(&exchange->tls);
 	/* Release: the times are there before the call is. */
@@ -132,7 +133,7 @@ struct exchange_step exchange_will_send(struct exchange *exchange, const struct 
 {
 	uint32_t flags = exchange_flags(exchange);
 
-	if ((flags & EXCHANGE_CUT) || exchange_is_sending(exchange))
+	if ((flags & (EXCHANGE_CUT | EXCHANGE_TIMED_OUT)) || exchange_is_sending(exchange))
 		return nothing;
 	if (!(flags & EXCHANGE_ANSWERED))
 		foresee(exchange, bytes, now_ns);
@@ -150,6 +151,7 @@ bool exchange_call(struct exchange *exchange, uint64_t now_ns)
 	if (is_open(exchange))
 		return false;
 	atomic_store_explicit(&exchange->began_ns, now_ns, memory_order_relaxed);
+	atomic_store_explicit(&exchange->moved_ns, now_ns, memory_order_relaxed);
 	silence_begin_call(&exchange->silence, now_ns);
 	if (!exchange_has(exchange, EXCHANGE_REUSED))
 		exchange_set(exchange, EXCHANGE_REUSED);
@@ -167,8 +169,8 @@ static void leave_tls(struct exchange *exchange)
 	exchange_clear(exchange, EXCHANGE_TLS);
 }
 
-/* After the program's own farewell the server's leaving is no news, as after SHUT_WR. A piece of
- * data may look like one, and more data follows. */
+/* After the program's own farewell the server's leaving is no news, and a server that left without
+ * reading it resets the connection. A piece of data may look like one, and more data follows. */
 static void sent_tls(struct exchange *exchange, struct bytes bytes, size_t size, uint64_t now_ns)
 {
 	enum tls_sight sight = tls_sent(&exchange->tls, bytes, size, now_ns);
@@ -176,9 +178,9 @@ static void sent_tls(struct exchange *exchange, struct bytes bytes, size_t size,
 	if (sight == TLS_BROKEN)
 		leave_tls(exchange);
 	else if (sight == TLS_FAREWELL)
-		exchange_set(exchange, EXCHANGE_SHUT_WRITE);
-	else if (sight == TLS_REQUEST && exchange_has(exchange, EXCHANGE_SHUT_WRITE))
-		exchange_clear(exchange, EXCHANGE_SHUT_WRITE);
+		exchange_set(exchange, EXCHANGE_FAREWELL);
+	else if (sight == TLS_REQUEST && exchange_has(exchange, EXCHANGE_FAREWELL))
+		exchange_clear(exchange, EXCHANGE_FAREWELL);
 }
 
 static struct exchange_step sent_nothing(struct exchange *exchange, const struct settings *settings,
@@ -232,8 +234,10 @@ struct exchange_step exchange_sent(struct exchange *exchange, const struct setti
 	}
 	if (!exchange_has(exchange, EXCHANGE_SPOKEN))
 		step = begins_to_speak(exchange, settings, bytes, now_ns);
-	if (is_open(exchange))
+	if (is_open(exchange)) {
 		silence_break(&exchange->silence, now_ns);
+		atomic_store_explicit(&exchange->moved_ns, now_ns, memory_order_relaxed);
+	}
 	if (exchange_has(exchange, EXCHANGE_TLS))
 		sent_tls(exchange, bytes, (size_t)result, now_ns);
 	return step;
@@ -312,8 +316,9 @@ struct exchange_step exchange_received(struct exchange *exchange, const struct s
 
 	if (began_ns)
 		note_wait(exchange, began_ns, now_ns);
-	/* What the cut itself made the socket say is no news of the peer. */
-	if (exchange_has(exchange, EXCHANGE_CUT) || !exchange_minds_receive(exchange))
+	/* What we made the socket say ourselves is no news of the peer. */
+	if (exchange_has(exchange, EXCHANGE_CUT | EXCHANGE_TIMED_OUT) ||
+			!exchange_minds_receive(exchange))
 		return nothing;
 	if (result > 0)
 		return received_data(exchange, settings, bytes, (size_t)result, is_peek, now_ns);
@@ -332,7 +337,7 @@ struct exchange_step exchange_received(struct exchange *exchange, const struct s
 
 void exchange_wait_begins(struct exchange *exchange, uint64_t now_ns)
 {
-	if (is_silent(exchange))
+	if (is_silent(exchange) || exchange_has(exchange, EXCHANGE_DEADLINE))
 		silence_wait_begins(&exchange->silence, now_ns);
 }
 
@@ -383,17 +388,4 @@ struct exchange_step exchange_left_to_stdio(struct exchange *exchange)
 	if (!(flags & EXCHANGE_ESTABLISHED))
 		return nothing;
 	return exchange_end(exchange, flags & EXCHANGE_REUSED ? OUTCOME_UNUSED : OUTCOME_SUCCESS);
-}
-
-void exchange_set_receive_timeout(struct exchange *exchange, uint64_t timeout_ns)
-{
-	uint64_t timeout_ms = timeout_ns / NS_PER_MS + (timeout_ns % NS_PER_MS != 0);
-
-	atomic_store_explicit(&exchange->receive_timeout_ms,
-			timeout_ms < UINT32_MAX ? (uint32_t)timeout_ms : UINT32_MAX,
-			memory_order_relaxed);
-	if (timeout_ns)
-		exchange_set(exchange, EXCHANGE_RECEIVE_TIMEOUT);
-	else
-		exchange_clear(exchange, EXCHANGE_RECEIVE_TIMEOUT);
 }

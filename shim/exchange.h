@@ -21,7 +21,7 @@
 #include "shim/exchange_state.h"
 
 /* A new attempt, for which a permit was given; whatever was before is forgotten, except
- * SO_RCVTIMEO. */
+ * SO_RCVTIMEO, and whether its calls have a deadline. */
 void exchange_begin(struct exchange *exchange, uint64_t now_ns);
 
 /* connect() returned: first or later ones of the attempt. `error` 0, EISCONN, EINPROGRESS,
@@ -78,7 +78,5 @@ struct exchange_step exchange_cancelled(struct exchange *exchange);
 
 /* fdopen(): stdio is invisible. The call is settled by its connect; not metered any more. */
 struct exchange_step exchange_left_to_stdio(struct exchange *exchange);
-
-void exchange_set_receive_timeout(struct exchange *exchange, uint64_t timeout_ns);
 
 #endif

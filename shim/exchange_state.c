@@ -5,7 +5,16 @@
 
 #include "shim/verdict.h"
 
+#define NS_PER_MS 1000000ull
+
 static const struct exchange_step nothing;
+
+static_assert(EXCHANGE_OPEN + EXCHANGE_PENDING + EXCHANGE_ESTABLISHED + EXCHANGE_SENT +
+		EXCHANGE_ANSWERED + EXCHANGE_TLS + EXCHANGE_UNMETERED + EXCHANGE_CUT +
+		EXCHANGE_SHUT_WRITE + EXCHANGE_REUSED + EXCHANGE_RECEIVE_TIMEOUT +
+		EXCHANGE_DEADLINE + EXCHANGE_TIMED_OUT + EXCHANGE_SPOKEN + EXCHANGE_BLIND +
+		EXCHANGE_IDLED + EXCHANGE_FAREWELL + EXCHANGE_EXPIRING ==
+		(1 << 18) - 1, "a bit for each");
 
 /* The bit that decides who ends a call. acq_rel: who ends it sees the times that were written
  * before it was opened. */
@@ -17,8 +26,10 @@ static bool open_bit_set(struct exchange *exchange)
 
 static bool open_bit_clear(struct exchange *exchange)
 {
-	return atomic_fetch_and_explicit(&exchange->flags, ~(uint32_t)EXCHANGE_OPEN,
-			memory_order_acq_rel) & EXCHANGE_OPEN;
+	uint32_t ended = EXCHANGE_OPEN | EXCHANGE_EXPIRING;
+
+	return atomic_fetch_and_explicit(&exchange->flags, ~ended, memory_order_acq_rel) &
+			EXCHANGE_OPEN;
 }
 
 /* Where a process has one thread, a plain instruction is as good as a locked one: no signal handler
@@ -80,6 +91,7 @@ static struct verdict verdict(const struct exchange *exchange, const struct sett
 		.is_reused = flags & EXCHANGE_REUSED,
 		.has_waited = waited_ns >= settings->abandon_ns,
 		.has_shut_write = flags & EXCHANGE_SHUT_WRITE,
+		.has_said_farewell = flags & EXCHANGE_FAREWELL,
 		.may_be_answered = (flags & (EXCHANGE_TLS | EXCHANGE_ANSWERED)) == EXCHANGE_TLS &&
 			tls_has_one_ticket(&exchange->tls),
 	};
@@ -108,4 +120,17 @@ struct exchange_step exchange_end_by_close(struct exchange *exchange,
 		const struct settings *settings, uint64_t now_ns)
 {
 	return exchange_end(exchange, verdict_closed(verdict(exchange, settings, now_ns)));
+}
+
+void exchange_set_receive_timeout(struct exchange *exchange, uint64_t timeout_ns)
+{
+	uint64_t timeout_ms = timeout_ns / NS_PER_MS + (timeout_ns % NS_PER_MS != 0);
+
+	atomic_store_explicit(&exchange->receive_timeout_ms,
+			timeout_ms < UINT32_MAX ? (uint32_t)timeout_ms : UINT32_MAX,
+			memory_order_relaxed);
+	if (timeout_ns)
+		exchange_set(exchange, EXCHANGE_RECEIVE_TIMEOUT);
+	else
+		exchange_clear(exchange, EXCHANGE_RECEIVE_TIMEOUT);
 }

@@ -30,16 +30,21 @@ enum exchange_flag {
 	EXCHANGE_SHUT_WRITE = 1 << 8,
 	EXCHANGE_REUSED = 1 << 9,      /* a call after the connection's first has begun */
 	EXCHANGE_RECEIVE_TIMEOUT = 1 << 10, /* SO_RCVTIMEO is set */
+	EXCHANGE_DEADLINE = 1 << 14,        /* its calls have one (`timeout`) */
+	EXCHANGE_TIMED_OUT = 1 << 15,       /* it passed: dead until closed */
 	/* The module's own: */
 	EXCHANGE_SPOKEN = 1 << 11, /* a byte was sent since the connection was made */
 	EXCHANGE_BLIND = 1 << 12,  /* unmetered from the first answer on */
 	EXCHANGE_IDLED = 1 << 13,  /* nothing was sent for too long: the first send starts a call */
+	EXCHANGE_FAREWELL = 1 << 17, /* the last that the program sent: close_notify or an alert */
+	EXCHANGE_EXPIRING = 1 << 16, /* somebody is about to end the open call, and no later one */
 };
 
 struct exchange {
 	_Atomic uint32_t flags;
 	_Atomic uint32_t receive_timeout_ms;
 	_Atomic uint64_t began_ns;       /* of the open call */
+	_Atomic uint64_t moved_ns;       /* it began, or the kernel took a byte; with a deadline */
 	struct silence silence;
 	struct tls tls;
 };
@@ -68,7 +73,8 @@ static inline bool exchange_has(const struct exchange *exchange, uint32_t flags)
 static inline bool exchange_is_new_attempt(const struct exchange *exchange)
 {
 	return !exchange_has(exchange,
-		EXCHANGE_PENDING | EXCHANGE_ESTABLISHED | EXCHANGE_UNMETERED | EXCHANGE_CUT);
+		EXCHANGE_PENDING | EXCHANGE_ESTABLISHED | EXCHANGE_UNMETERED | EXCHANGE_CUT |
+		EXCHANGE_TIMED_OUT);
 }
 
 /* Is it established, with nothing sent and no call before the open one? */
@@ -123,14 +129,14 @@ static inline bool exchange_minds_receive(const struct exchange *exchange)
 	return (flags & (EXCHANGE_TLS | EXCHANGE_ANSWERED)) != EXCHANGE_ANSWERED;
 }
 
-/* Does the beginning of a recv, poll or select matter now (a greeting is awaited, SO_RCVTIMEO)? */
+/* Does the beginning of a recv, poll or select matter now (a greeting is awaited, SO_RCVTIMEO, a
+ * deadline)? */
 static inline bool exchange_times_receive(const struct exchange *exchange)
 {
 	uint32_t flags = exchange_flags(exchange);
 
-	return exchange_flags_are_silent(flags) ||
-		(flags & (EXCHANGE_OPEN | EXCHANGE_RECEIVE_TIMEOUT)) ==
-		(EXCHANGE_OPEN | EXCHANGE_RECEIVE_TIMEOUT);
+	return exchange_flags_are_silent(flags) || ((flags & EXCHANGE_OPEN) &&
+		(flags & (EXCHANGE_RECEIVE_TIMEOUT | EXCHANGE_DEADLINE)));
 }
 
 /* acq_rel: who sees a flag also sees the times that were written before it was set. */
@@ -158,6 +164,9 @@ struct exchange_step exchange_end_by_eof(struct exchange *exchange, const struct
 		uint64_t now_ns);
 struct exchange_step exchange_end_by_close(struct exchange *exchange,
 		const struct settings *settings, uint64_t now_ns);
+
+/* The program set SO_RCVTIMEO; 0: none. */
+void exchange_set_receive_timeout(struct exchange *exchange, uint64_t timeout_ns);
 
 /* Did the program wait for `abandon` or longer? */
 bool exchange_has_waited(const struct exchange *exchange, const struct settings *settings,

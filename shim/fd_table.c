@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "shim/fd_table.h"
 
+#include <limits.h>
+#include <linux/futex.h>
 #include <stddef.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
+
+#include "shim/raw.h"
 
 #define TABLE_SIZE_LEAST 65536u
 #define TABLE_SIZE_MOST (1u << 20)
@@ -17,6 +22,11 @@ struct fd_table fd_table;
  * back) above, index + 1 of the first free connection below. */
 static _Atomic uint64_t free_head;
 static _Atomic uint32_t used_from_start; /* connections [0, this) were given out at least once */
+static _Atomic uint32_t named_end;       /* descriptors [0, this) ever named one */
+
+#define PIN 2u
+#define PIN_AWAITED 1u
+#define PIN_SPINS 200
 
 static void *reserve(size_t size)
 {
@@ -82,24 +92,114 @@ static uint32_t connection_index(const struct connection *connection)
 	return (uint32_t)(connection - fd_table.connections);
 }
 
+static void pause_briefly(void)
+{
+#if defined(__x86_64__)
+	__builtin_ia32_pause();
+#endif
+}
+
+__attribute__((noinline)) static void pins_wait(struct connection *connection)
+{
+	uint32_t pins = PIN;
+
+	for (int spin = 0; spin < PIN_SPINS && pins >= PIN; spin++) {
+		pause_briefly();
+		pins = atomic_load_explicit(&connection->pins, memory_order_seq_cst);
+	}
+	while (pins >= PIN) {
+		if (!(pins & PIN_AWAITED) && !atomic_compare_exchange_weak_explicit(
+				&connection->pins, &pins, pins | PIN_AWAITED,
+				memory_order_relaxed, memory_order_relaxed))
+			continue;
+		raw_syscall(SYS_futex, (long)&connection->pins, FUTEX_WAIT_PRIVATE,
+				pins | PIN_AWAITED, 0, 0, 0);
+		pins = atomic_load_explicit(&connection->pins, memory_order_seq_cst);
+	}
+}
+
+/* Something that named the connection is out of sight. seq_cst, as in all that orders names and
+ * references against pins: who pins looks then whether it still is named, who takes the name away
+ * looks then whether it is pinned. */
+static void wait_until_unpinned(struct connection *connection)
+{
+	if (atomic_load_explicit(&connection->pins, memory_order_seq_cst) >= PIN)
+		pins_wait(connection);
+}
+
+bool fd_table_pin(struct connection *connection)
+{
+	atomic_fetch_add_explicit(&connection->pins, PIN, memory_order_seq_cst);
+	if (atomic_load_explicit(&connection->references, memory_order_seq_cst))
+		return true;
+	fd_table_unpin(connection);
+	return false;
+}
+
+void fd_table_unpin(struct connection *connection)
+{
+	uint32_t pins = atomic_fetch_sub_explicit(&connection->pins, PIN, memory_order_seq_cst);
+
+	if (pins != (PIN | PIN_AWAITED))
+		return;
+	pins = PIN_AWAITED;
+	atomic_compare_exchange_strong_explicit(&connection->pins, &pins, 0, memory_order_relaxed,
+			memory_order_relaxed);
+	raw_syscall(SYS_futex, (long)&connection->pins, FUTEX_WAKE_PRIVATE, INT_MAX, 0, 0, 0);
+}
+
+void fd_table_forget_pins(void)
+{
+	uint32_t count = atomic_load_explicit(&used_from_start, memory_order_acquire);
+
+	for (uint32_t index = 0; index < count; index++)
+		atomic_store_explicit(&fd_table.connections[index].pins, 0, memory_order_relaxed);
+}
+
+int fd_table_descriptor(const struct connection *connection)
+{
+	uint32_t entry = FD_CONNECTION + connection_index(connection);
+	uint32_t end = atomic_load_explicit(&named_end, memory_order_acquire);
+	uint32_t fd = (uint32_t)atomic_load_explicit(&connection->fd, memory_order_relaxed);
+
+	if (fd < end && atomic_load_explicit(&fd_table.entries[fd], memory_order_seq_cst) == entry)
+		return (int)fd;
+	for (fd = 0; fd < end; fd++) {
+		if (atomic_load_explicit(&fd_table.entries[fd], memory_order_seq_cst) == entry)
+			return (int)fd;
+	}
+	return -1;
+}
+
+/* That descriptor will name a connection. */
+static void named(int fd)
+{
+	uint32_t end = atomic_load_explicit(&named_end, memory_order_relaxed);
+
+	while (end <= (uint32_t)fd && !atomic_compare_exchange_weak_explicit(&named_end, &end,
+			(uint32_t)fd + 1, memory_order_release, memory_order_relaxed))
+		;
+}
+
 /* Takes one reference away; the connection where it was the last. */
 static struct connection *release(uint32_t entry)
 {
 	struct connection *connection;
+	bool is_last;
 
 	if (entry < FD_CONNECTION)
 		return NULL;
 	connection = &fd_table.connections[entry - FD_CONNECTION];
-	/* acq_rel: who drops the last reference sees all that other descriptors' users did. */
-	if (atomic_fetch_sub_explicit(&connection->references, 1, memory_order_acq_rel) != 1)
-		return NULL;
-	return connection;
+	/* Also: who drops the last reference sees all that other descriptors' users did. */
+	is_last = atomic_fetch_sub_explicit(&connection->references, 1, memory_order_seq_cst) == 1;
+	wait_until_unpinned(connection);
+	return is_last ? connection : NULL;
 }
 
 static struct connection *replace(int fd, uint32_t entry)
 {
 	return release(atomic_exchange_explicit(&fd_table.entries[fd], entry,
-			memory_order_acq_rel));
+			memory_order_seq_cst));
 }
 
 struct connection *fd_table_set(int fd, enum fd_kind kind)
@@ -148,6 +248,16 @@ void fd_table_free(struct connection *connection)
 	atomic_fetch_sub_explicit(&fd_table.live, 1, memory_order_relaxed);
 }
 
+static void deadline_reset(struct deadline *deadline)
+{
+	atomic_store_explicit(&deadline->timeout_ns, 0, memory_order_relaxed);
+	atomic_store_explicit(&deadline->cookie, 0, memory_order_relaxed);
+	atomic_store_explicit(&deadline->senders, 0, memory_order_relaxed);
+	atomic_store_explicit(&deadline->is_pushing, 0, memory_order_relaxed);
+	atomic_store_explicit(&deadline->asked_ns, 0, memory_order_relaxed);
+	atomic_store_explicit(&deadline->acknowledged_bytes, 0, memory_order_relaxed);
+}
+
 struct connection *fd_table_connect(int fd, struct connection **ret_stale)
 {
 	struct connection *connection;
@@ -160,10 +270,17 @@ struct connection *fd_table_connect(int fd, struct connection **ret_stale)
 		return NULL;
 	atomic_fetch_add_explicit(&fd_table.live, 1, memory_order_relaxed);
 	atomic_store_explicit(&connection->permit, 0, memory_order_relaxed);
+	atomic_store_explicit(&connection->call_place, 0, memory_order_relaxed);
+	atomic_store_explicit(&connection->place, 0, memory_order_relaxed);
+	connection->kind = fd_table_kind(fd) == FD_STREAM6 ? FD_STREAM6 : FD_STREAM;
 	connection->rule = NULL;
 	connection->cell = NULL;
+	deadline_reset(&connection->deadline);
 	connection->exchange = (struct exchange){ 0 };
-	atomic_store_explicit(&connection->references, 1, memory_order_relaxed);
+	atomic_store_explicit(&connection->fd, fd, memory_order_relaxed);
+	named(fd);
+	/* release: who pins it and finds it in use finds it new. */
+	atomic_store_explicit(&connection->references, 1, memory_order_release);
 	/* The exchange publishes it: acq_rel in replace(). */
 	*ret_stale = replace(fd, FD_CONNECTION + connection_index(connection));
 	return connection;
@@ -192,6 +309,8 @@ struct connection *fd_table_copy(int fd, int copy)
 		entry = atomic_load_explicit(&fd_table.entries[fd], memory_order_acquire);
 	if (entry >= FD_CONNECTION && !retain(&fd_table.connections[entry - FD_CONNECTION]))
 		entry = FD_OTHER;
+	if (entry >= FD_CONNECTION)
+		named(copy);
 	return replace(copy, entry);
 }
 
@@ -203,9 +322,11 @@ uint32_t fd_table_take(int fd)
 		return FD_OTHER;
 	entry = atomic_load_explicit(&fd_table.entries[fd], memory_order_acquire);
 	while (entry >= FD_CONNECTION) {
-		if (atomic_compare_exchange_weak_explicit(&fd_table.entries[fd], &entry, FD_OTHER,
-				memory_order_acq_rel, memory_order_acquire))
-			return entry;
+		if (!atomic_compare_exchange_weak_explicit(&fd_table.entries[fd], &entry, FD_OTHER,
+				memory_order_seq_cst, memory_order_acquire))
+			continue;
+		wait_until_unpinned(&fd_table.connections[entry - FD_CONNECTION]);
+		return entry;
 	}
 	return FD_OTHER;
 }
@@ -223,6 +344,13 @@ struct connection *fd_table_put_back(int fd, uint32_t taken)
 struct connection *fd_table_drop(uint32_t taken)
 {
 	return release(taken);
+}
+
+struct connection *fd_table_at(uint32_t index)
+{
+	if (index >= atomic_load_explicit(&used_from_start, memory_order_acquire))
+		return NULL;
+	return &fd_table.connections[index];
 }
 
 void fd_table_each(void (*each)(struct connection *connection))

@@ -14,20 +14,39 @@
 #include "core/cell.h"
 #include "core/circuit.h"
 #include "core/config.h"
+#include "core/place.h"
 #include "shim/exchange.h"
 
 /* Entries below FD_CONNECTION say what is known of a descriptor that has no connection. */
 enum fd_kind {
 	FD_OTHER,    /* closed, a file, another socket, or never seen being born: not guarded */
-	FD_STREAM,   /* an IPv4 or IPv6 stream socket that no call of ours connected */
+	FD_STREAM,   /* an IPv4 stream socket that no call of ours connected */
+	FD_STREAM6,  /* the same, of IPv6 */
 	FD_CONNECTION
+};
+
+/* Of the calls of one connection (shim/deadline.h). */
+struct deadline {
+	_Atomic uint64_t timeout_ns; /* of the rule; 0: its calls have none */
+	_Atomic uint64_t cookie;     /* the socket's, by which to know it again; 0: not known */
+	_Atomic uint32_t senders;    /* threads inside a send */
+	/* The timer thread's: what the kernel said last. */
+	_Atomic uint32_t is_pushing; /* not all that it took had reached the peer */
+	_Atomic uint64_t asked_ns;
+	_Atomic uint64_t acknowledged_bytes;
 };
 
 struct connection {
 	_Atomic uint32_t references; /* descriptors that name it */
 	_Atomic uint32_t next;       /* in the pool's free list */
 	_Atomic uint32_t generation; /* how often it went back there */
+	_Atomic uint32_t pins;       /* those who want it to stay, above; somebody waits, bit 0 */
+	_Atomic int fd;              /* one that named it */
 	_Atomic uint64_t permit;     /* struct permit; of the open call, or else of the last */
+	_Atomic place_t call_place;  /* what the open call holds of `concurrency` */
+	_Atomic place_t place;       /* what it holds itself of `connections` or the fallback */
+	enum fd_kind kind;           /* FD_STREAM or FD_STREAM6: what the descriptor was before */
+	struct deadline deadline;
 	const struct rule *rule;
 	struct cell *cell;
 	uint64_t cell_hash;          /* of the cell's key: it may have been given away since */
@@ -88,6 +107,24 @@ struct connection *fd_table_drop(uint32_t taken);
 
 /* Back into the pool. */
 void fd_table_free(struct connection *connection);
+
+/*
+ * Who acts on a connection from outside of a call on it pins it first. False: it has no descriptor.
+ * True: until fd_table_unpin() no descriptor that names it is closed or replaced, for whoever would
+ * waits in the function that takes it away here, and it does not go back to the pool. Not for a
+ * thread whose signal handlers may run meanwhile: one could wait for its own pin.
+ */
+bool fd_table_pin(struct connection *connection);
+void fd_table_unpin(struct connection *connection);
+
+/* A descriptor that names a pinned connection, or -1. */
+int fd_table_descriptor(const struct connection *connection);
+
+/* The connection of that number in the pool, in use or not; NULL past the last that ever was. */
+struct connection *fd_table_at(uint32_t index);
+
+/* In a forked child: whoever pinned anything is not here. */
+void fd_table_forget_pins(void);
 
 /* Calls `each` for every connection that has a descriptor. */
 void fd_table_each(void (*each)(struct connection *connection));

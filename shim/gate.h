@@ -10,7 +10,7 @@
  *		return real()->send(fd, data, size, flags);
  *	struct iovec vector = { (void *)data, size };
  *	struct gate gate;
- *	if (!gate_send(&gate, connection, fd, (struct bytes){ &vector, 1 }))
+ *	if (!gate_send(&gate, connection, fd, (struct bytes){ &vector, 1 }, flags))
  *		return -1;
  *	return gate_sent(&gate, real()->send(fd, data, size, flags));
  */
@@ -22,6 +22,7 @@
 #include <sys/socket.h>
 #include <sys/types.h>
 
+#include "shim/bound.h"
 #include "shim/exchange.h"
 #include "shim/fd_table.h"
 
@@ -33,7 +34,10 @@ struct gate {
 	int fd;
 	uint32_t generation; /* of the connection, when the call began */
 	bool is_peek;
+	bool may_not_wait;
 	bool is_disconnect;
+	bool is_timed; /* a send on a connection with deadlines */
+	struct bound bound;
 };
 
 /* The connection of a descriptor that is ours to judge, or NULL: one bounds check and one load. */
@@ -42,31 +46,34 @@ static inline struct connection *gate_find(int fd)
 	return fd_table_find(fd);
 }
 
-/* connect(), sendto()/sendmsg() with MSG_FASTOPEN. False: refused, errno is set, no SYN leaves. */
-bool gate_connect(struct gate *gate, int fd, const struct sockaddr *address, socklen_t length);
-int gate_connected(struct gate *gate, int result);
+static inline uint32_t gate_generation_of(const struct connection *connection)
+{
+	return atomic_load_explicit(&connection->generation, memory_order_relaxed);
+}
 
-/* False: refused or cut; errno is ECONNRESET and nothing may be sent. */
-bool gate_send(struct gate *gate, struct connection *connection, int fd, struct bytes bytes);
+/* For the halves of hooks: gate.c, gate_connect.c. */
+static inline void gate_hold(struct gate *gate, struct connection *connection)
+{
+	gate->connection = connection;
+	gate->generation = gate_generation_of(connection);
+}
+
+/* False: while this thread was in the real call, another closed the descriptor, and the connection
+ * may stand for another one by now. */
+static inline bool gate_is_held(const struct gate *gate)
+{
+	return gate->connection && gate->generation == gate_generation_of(gate->connection);
+}
+
+/* False: refused or cut, errno is ECONNRESET; or timed out, errno is ETIMEDOUT. Nothing may be
+ * sent. */
+bool gate_send(struct gate *gate, struct connection *connection, int fd, struct bytes bytes,
+		int flags);
 ssize_t gate_sent(struct gate *gate, ssize_t result);
 
-/* After gate_connect() of a fast-open send was true: tells of the bytes that went with the SYN. */
-ssize_t gate_fast_opened(struct gate *gate, struct bytes bytes, ssize_t result);
-
-/* False: cut; errno is ECONNRESET. `bytes` is where the data will be. */
+/* False: cut or timed out, errno is as for send. `bytes` is where the data will be. */
 bool gate_receive(struct gate *gate, struct connection *connection, int fd, struct bytes bytes,
 		int flags);
 ssize_t gate_received(struct gate *gate, ssize_t result);
-
-/* poll, select with a timeout that is not 0: the time before it, or 0 where no connection exists;
- * to be handed to gate_waited() for each connection that was named for reading. */
-uint64_t gate_wait_clock(void);
-void gate_waited(struct connection *connection, uint64_t began_ns);
-
-/* getsockopt(SO_ERROR) succeeded and gave `error`; on a cut connection *ret_error is ECONNRESET. */
-void gate_so_error(int fd, int *error);
-
-/* setsockopt(SO_RCVTIMEO) succeeded. */
-void gate_receive_timeout(int fd, uint64_t timeout_ns);
 
 #endif

@@ -6,6 +6,8 @@
 
 #include "core/clock.h"
 #include "shim/call.h"
+#include "shim/deadline.h"
+#include "shim/holder.h"
 #include "shim/inside.h"
 #include "shim/lookup.h"
 #include "shim/resolve.h"
@@ -15,13 +17,14 @@
 
 void gate_born(int fd, int domain, int type)
 {
-	bool is_inet = domain == AF_INET || domain == AF_INET6;
-	bool is_stream = (type & ~(SOCK_NONBLOCK | SOCK_CLOEXEC)) == SOCK_STREAM;
+	enum fd_kind kind = FD_OTHER;
 
 	if (!runtime_is_judging())
 		return;
+	if ((type & ~(SOCK_NONBLOCK | SOCK_CLOEXEC)) == SOCK_STREAM)
+		kind = domain == AF_INET ? FD_STREAM : domain == AF_INET6 ? FD_STREAM6 : FD_OTHER;
 	/* A connection that still stands there was closed out of our sight. */
-	call_end(fd_table_set(fd, is_inet && is_stream ? FD_STREAM : FD_OTHER));
+	call_end(fd_table_set(fd, kind));
 }
 
 void gate_born_other(int fd)
@@ -109,6 +112,7 @@ void gate_exit(void)
 		return;
 	lookup_settle_all();
 	fd_table_each(end_with_process);
+	holder_leave();
 }
 
 static void cancel(struct connection *connection)
@@ -117,13 +121,15 @@ static void cancel(struct connection *connection)
 		call_settle(connection, exchange_cancelled(&connection->exchange), clock_now_ns());
 }
 
-/* The parent reports what both copies lose. */
-static void cancel_silently(struct connection *connection)
+/* The parent reports what both copies lose, holds the places, and ends what takes too long. */
+static void forget(struct connection *connection)
 {
-	if (!exchange_has(&connection->exchange, EXCHANGE_OPEN))
-		return;
+	bool is_open = exchange_has(&connection->exchange, EXCHANGE_OPEN);
+
+	deadline_forget(connection);
 	call_forget(connection);
-	exchange_cancelled(&connection->exchange);
+	if (is_open)
+		exchange_cancelled(&connection->exchange);
 }
 
 void gate_fork_parent(void)
@@ -142,9 +148,11 @@ void gate_fork_child(void)
 	if (!runtime_is_judging())
 		return;
 	runtime_forked();
+	holder_forked();
 	timer_forget();
+	fd_table_forget_pins();
 	thread_forget();
 	resolve_forked();
 	lookup_forget();
-	fd_table_each(cancel_silently);
+	fd_table_each(forget);
 }

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Attempts. Those that a send makes (MSG_FASTOPEN) are in hook_send.c. */
+#include <errno.h>
+
+#include "shim/fallback.h"
 #include "shim/gate.h"
+#include "shim/gate_connect.h"
 #include "shim/real.h"
 
 HOOK(int, connect, (int fd, const struct sockaddr *address, socklen_t length))
@@ -9,7 +13,12 @@ HOOK(int, connect, (int fd, const struct sockaddr *address, socklen_t length))
 	int result;
 
 	if (!gate_connect(&gate, fd, address, length))
-		return -1;
-	result = real()->connect(fd, address, length);
-	return gate.connection ? gate_connected(&gate, result) : result;
+		return fallback_connect(fd, address, length);
+	do
+		result = real()->connect(fd, address, length);
+	while (result && errno == EINTR && gate_connects_again(&gate));
+	if (!gate.connection)
+		return result;
+	result = gate_connected(&gate, result);
+	return result ? fallback_connect(fd, address, length) : result;
 }

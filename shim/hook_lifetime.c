@@ -2,6 +2,7 @@
 /* How descriptors are born, copied and closed. */
 #include "shim/hook_lifetime.h"
 
+#include <errno.h>
 #include <linux/close_range.h>
 #include <stdarg.h>
 
@@ -32,6 +33,16 @@ HOOK(int, socketpair, (int domain, int type, int protocol, int ends[2]))
 	gate_born_other(ends[0]);
 	gate_born_other(ends[1]);
 	return 0;
+}
+
+/* It will not connect any more: what connect() says of it is the kernel's to say. */
+HOOK(int, listen, (int fd, int backlog))
+{
+	int result = real()->listen(fd, backlog);
+
+	if (result == 0)
+		gate_born_other(fd);
+	return result;
 }
 
 HOOK(int, accept, (int fd, struct sockaddr *address, socklen_t *length))
@@ -143,6 +154,40 @@ HOOK(FILE *, fdopen, (int fd, const char *mode))
 
 	if (stream)
 		gate_left_to_stdio(fd);
+	return stream;
+}
+
+static int descriptor_of(FILE *stream)
+{
+	int error = errno;
+	int fd = fileno(stream);
+
+	errno = error;
+	return fd;
+}
+
+/* libc moves the new file to the number of the old one by itself. */
+static void reopened(FILE *stream, int fd)
+{
+	if (stream)
+		gate_close_range((unsigned int)fd, (unsigned int)fd);
+}
+
+HOOK(FILE *, freopen, (const char *path, const char *mode, FILE *stream))
+{
+	int fd = descriptor_of(stream);
+
+	stream = real()->freopen(path, mode, stream);
+	reopened(stream, fd);
+	return stream;
+}
+
+HOOK(FILE *, freopen64, (const char *path, const char *mode, FILE *stream))
+{
+	int fd = descriptor_of(stream);
+
+	stream = real()->freopen64(path, mode, stream);
+	reopened(stream, fd);
 	return stream;
 }
 

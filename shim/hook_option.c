@@ -3,8 +3,8 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "shim/gate.h"
 #include "shim/gate_lifetime.h"
+#include "shim/gate_option.h"
 #include "shim/real.h"
 
 #define SECOND_NS 1000000000ull

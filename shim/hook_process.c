@@ -44,6 +44,26 @@ void process_is_filtered(void)
 	log_stop();
 }
 
+void process_has_forked(int pid)
+{
+	if (pid) {
+		gate_fork_parent();
+		return;
+	}
+	gate_fork_child();
+	if (runtime_is_judging())
+		runtime.pid = (uint32_t)getpid();
+}
+
+HOOK(pid_t, _Fork, (void))
+{
+	pid_t pid = real()->_Fork();
+
+	if (pid >= 0)
+		process_has_forked(pid);
+	return pid;
+}
+
 HOOK(void, _exit, (int status))
 {
 	process_ends();

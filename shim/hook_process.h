@@ -4,11 +4,14 @@
 #ifndef SHUNT_SHIM_HOOK_PROCESS_H
 #define SHUNT_SHIM_HOOK_PROCESS_H
 
+/* A process was made whose memory is its own, and no pthread_atfork handler ran. In both; `pid` is
+ * 0 in the child, which libc may go on calling by its parent's number. */
+void process_has_forked(int pid);
+
 /* Before the process ends. */
 void process_ends(void);
 
-/* Around what must not find a thread of ours: new namespaces, a filter. Each begin needs its end.
- */
+/* Around what must not find a thread of ours: new namespaces, a filter. Each begin needs an end. */
 void process_alone_begins(void);
 void process_alone_ends(void);
 

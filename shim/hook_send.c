@@ -7,6 +7,7 @@
  * take, needs no frame.
  */
 #include "shim/gate.h"
+#include "shim/gate_connect.h"
 #include "shim/real.h"
 #include "shim/vectors.h"
 
@@ -32,7 +33,7 @@ GUARDED ssize_t write_guarded(struct connection *connection, int fd, const void 
 
 	if (!is_data(data, size))
 		return real()->write(fd, data, size);
-	if (!gate_send(&gate, connection, fd, (struct bytes){ &vector, 1 }))
+	if (!gate_send(&gate, connection, fd, (struct bytes){ &vector, 1 }, 0))
 		return -1;
 	return gate_sent(&gate, real()->write(fd, data, size));
 }
@@ -54,7 +55,7 @@ GUARDED ssize_t send_guarded(struct connection *connection, int fd, const void *
 
 	if (flags & MSG_OOB || !is_data(data, size))
 		return real()->send(fd, data, size, flags);
-	if (!gate_send(&gate, connection, fd, (struct bytes){ &vector, 1 }))
+	if (!gate_send(&gate, connection, fd, (struct bytes){ &vector, 1 }, flags))
 		return -1;
 	return gate_sent(&gate, real()->send(fd, data, size, flags));
 }
@@ -90,7 +91,7 @@ GUARDED ssize_t sendto_guarded(struct connection *connection, int fd, const void
 
 	if (flags & MSG_OOB || !is_data(data, size))
 		return real()->sendto(fd, data, size, flags, address, length);
-	if (!gate_send(&gate, connection, fd, (struct bytes){ &vector, 1 }))
+	if (!gate_send(&gate, connection, fd, (struct bytes){ &vector, 1 }, flags))
 		return -1;
 	return gate_sent(&gate, real()->sendto(fd, data, size, flags, address, length));
 }
@@ -123,7 +124,7 @@ GUARDED ssize_t sendmsg_guarded(struct connection *connection, int fd, const str
 
 	if (flags & MSG_OOB || !is_message(message))
 		return real()->sendmsg(fd, message, flags);
-	if (!gate_send(&gate, connection, fd, message_bytes(message)))
+	if (!gate_send(&gate, connection, fd, message_bytes(message), flags))
 		return -1;
 	return gate_sent(&gate, real()->sendmsg(fd, message, flags));
 }
@@ -178,7 +179,7 @@ GUARDED int sendmmsg_guarded(struct connection *connection, int fd, struct mmsgh
 	if (flags & MSG_OOB || !count || !pointer_may_be_read(messages) ||
 			!is_message(&messages[0].msg_hdr))
 		return real()->sendmmsg(fd, messages, count, flags);
-	if (!gate_send(&gate, connection, fd, message_bytes(&messages[0].msg_hdr)))
+	if (!gate_send(&gate, connection, fd, message_bytes(&messages[0].msg_hdr), flags))
 		return -1;
 	result = real()->sendmmsg(fd, messages, count, flags);
 	gate_sent(&gate, batch_size(messages, result, &gate.bytes));
@@ -204,7 +205,7 @@ GUARDED ssize_t writev_guarded(struct connection *connection, int fd, const stru
 
 	if (!vectors_size(vectors, (size_t)count))
 		return real()->writev(fd, vectors, count);
-	if (!gate_send(&gate, connection, fd, (struct bytes){ vectors, (size_t)count }))
+	if (!gate_send(&gate, connection, fd, (struct bytes){ vectors, (size_t)count }, 0))
 		return -1;
 	return gate_sent(&gate, real()->writev(fd, vectors, count));
 }
@@ -225,7 +226,7 @@ HOOK(ssize_t, sendfile, (int to, int from, off_t *offset, size_t size))
 
 	if (!connection || !size)
 		return real()->sendfile(to, from, offset, size);
-	if (!gate_send(&gate, connection, to, bytes_out_of_sight))
+	if (!gate_send(&gate, connection, to, bytes_out_of_sight, 0))
 		return -1;
 	return gate_sent(&gate, real()->sendfile(to, from, offset, size));
 }
@@ -237,7 +238,7 @@ HOOK(ssize_t, sendfile64, (int to, int from, off64_t *offset, size_t size))
 
 	if (!connection || !size)
 		return real()->sendfile64(to, from, offset, size);
-	if (!gate_send(&gate, connection, to, bytes_out_of_sight))
+	if (!gate_send(&gate, connection, to, bytes_out_of_sight, 0))
 		return -1;
 	return gate_sent(&gate, real()->sendfile64(to, from, offset, size));
 }
@@ -255,7 +256,7 @@ HOOK(ssize_t, splice, (int from, off64_t *from_offset, int to, off64_t *to_offse
 	if (!size || (!source && !sink))
 		return real()->splice(from, from_offset, to, to_offset, size, flags);
 	if (sink)
-		may = gate_send(&gate, sink, to, bytes_out_of_sight);
+		may = gate_send(&gate, sink, to, bytes_out_of_sight, 0);
 	else
 		may = gate_receive(&gate, source, from, bytes_out_of_sight, 0);
 	if (!may)

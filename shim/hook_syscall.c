@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 
 #include "shim/gate.h"
+#include "shim/gate_connect.h"
 #include "shim/gate_lifetime.h"
 #include "shim/hook_lifetime.h"
 #include "shim/hook_process.h"
@@ -80,18 +81,6 @@ static bool forks(const struct call *call)
 	return call->number == SYS_fork;
 }
 
-/* No pthread_atfork handler ran, and libc goes on calling the child by its parent's number. */
-static void forked(int pid)
-{
-	if (pid) {
-		gate_fork_parent();
-		return;
-	}
-	gate_fork_child();
-	if (runtime_is_judging())
-		runtime.pid = (uint32_t)getpid();
-}
-
 /* False: refused, errno is set. */
 static bool call_begins(const struct call *call, struct gate *gate)
 {
@@ -137,7 +126,7 @@ static void call_succeeded(const struct call *call, int result)
 		break;
 	default:
 		if (forks(call))
-			forked(result);
+			process_has_forked(result);
 	}
 }
 

@@ -7,6 +7,7 @@
 #include <errno.h>
 
 #include "shim/gate.h"
+#include "shim/gate_wait.h"
 #include "shim/inside.h"
 #include "shim/real.h"
 #include "shim/vectors.h"
@@ -20,6 +21,22 @@ static bool has_waited(int result)
 static uint64_t wait_begins(bool can_wait)
 {
 	return can_wait ? gate_wait_clock() : 0;
+}
+
+/* A function of its own: libc declares that poll only writes there. */
+GUARDED void alone_begins(const struct pollfd *entry)
+{
+	if (pointer_may_be_read(entry) && entry->events & (POLLIN | POLLRDNORM))
+		gate_wait_begins(entry->fd);
+}
+
+static uint64_t poll_begins(const struct pollfd *entries, nfds_t count, bool can_wait)
+{
+	uint64_t began_ns = wait_begins(count && can_wait);
+
+	if (began_ns && count == 1)
+		alone_begins(entries);
+	return began_ns;
 }
 
 GUARDED int poll_ended(const struct pollfd *entries, nfds_t count,
@@ -39,7 +56,7 @@ GUARDED int poll_ended(const struct pollfd *entries, nfds_t count,
 
 HOOK(int, poll, (struct pollfd *entries, nfds_t count, int timeout))
 {
-	uint64_t began_ns = wait_begins(count && timeout);
+	uint64_t began_ns = poll_begins(entries, count, timeout);
 	int result = real()->poll(entries, count, timeout);
 
 	return began_ns ? poll_ended(entries, count, began_ns, result) : result;
@@ -47,7 +64,7 @@ HOOK(int, poll, (struct pollfd *entries, nfds_t count, int timeout))
 
 HOOK(int, __poll_chk, (struct pollfd *entries, nfds_t count, int timeout, size_t room))
 {
-	uint64_t began_ns = wait_begins(count && timeout);
+	uint64_t began_ns = poll_begins(entries, count, timeout);
 	int result = real()->__poll_chk(entries, count, timeout, room);
 
 	return began_ns ? poll_ended(entries, count, began_ns, result) : result;
@@ -61,7 +78,7 @@ static bool is_zero(const struct timespec *timeout)
 HOOK(int, ppoll, (struct pollfd *entries, nfds_t count, const struct timespec *timeout,
 		const sigset_t *mask))
 {
-	uint64_t began_ns = wait_begins(count && !is_zero(timeout));
+	uint64_t began_ns = poll_begins(entries, count, !is_zero(timeout));
 	int result = real()->ppoll(entries, count, timeout, mask);
 
 	return began_ns ? poll_ended(entries, count, began_ns, result) : result;
@@ -70,7 +87,7 @@ HOOK(int, ppoll, (struct pollfd *entries, nfds_t count, const struct timespec *t
 HOOK(int, __ppoll_chk, (struct pollfd *entries, nfds_t count, const struct timespec *timeout,
 		const sigset_t *mask, size_t room))
 {
-	uint64_t began_ns = wait_begins(count && !is_zero(timeout));
+	uint64_t began_ns = poll_begins(entries, count, !is_zero(timeout));
 	int result = real()->__ppoll_chk(entries, count, timeout, mask, room);
 
 	return began_ns ? poll_ended(entries, count, began_ns, result) : result;
@@ -87,6 +104,20 @@ static fd_set read_set_copy(const fd_set *reads, int count)
 	for (size_t i = 0; i < words && i < sizeof(copy.fds_bits) / sizeof(copy.fds_bits[0]); i++)
 		copy.fds_bits[i] = reads->fds_bits[i];
 	return copy;
+}
+
+static void select_begins(const fd_set *reads, int count)
+{
+	int alone = -1;
+
+	for (int fd = 0; fd < count && fd < FD_SETSIZE; fd++) {
+		if (!FD_ISSET(fd, reads))
+			continue;
+		if (alone >= 0)
+			return;
+		alone = fd;
+	}
+	gate_wait_begins(alone);
 }
 
 static int select_ended(const fd_set *reads, int count, uint64_t began_ns, int result)
@@ -107,6 +138,7 @@ GUARDED int select_told(int count, fd_set *reads, fd_set *writes, fd_set *others
 {
 	fd_set copy = read_set_copy(reads, count);
 
+	select_begins(&copy, count);
 	return select_ended(&copy, count, began_ns,
 			real()->select(count, reads, writes, others, timeout));
 }
@@ -128,6 +160,7 @@ GUARDED int pselect_told(int count, fd_set *reads, fd_set *writes, fd_set *other
 {
 	fd_set copy = read_set_copy(reads, count);
 
+	select_begins(&copy, count);
 	return select_ended(&copy, count, began_ns,
 			real()->pselect(count, reads, writes, others, timeout, mask));
 }

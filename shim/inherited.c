@@ -19,9 +19,12 @@ static bool has_option(int fd, int option, int wanted)
 
 static void tell(int fd)
 {
-	if (has_option(fd, SO_TYPE, SOCK_STREAM) &&
-			(has_option(fd, SO_DOMAIN, AF_INET) || has_option(fd, SO_DOMAIN, AF_INET6)))
+	if (!has_option(fd, SO_TYPE, SOCK_STREAM) || has_option(fd, SO_ACCEPTCONN, 1))
+		return;
+	if (has_option(fd, SO_DOMAIN, AF_INET))
 		fd_table_set(fd, FD_STREAM);
+	else if (has_option(fd, SO_DOMAIN, AF_INET6))
+		fd_table_set(fd, FD_STREAM6);
 }
 
 static void tell_each(const char *entries, size_t size)

@@ -52,6 +52,7 @@
 	SYMBOL(__recvfrom_chk, NO_CALL) \
 	SYMBOL(socket, SYS_socket) \
 	SYMBOL(socketpair, SYS_socketpair) \
+	SYMBOL(listen, SYS_listen) \
 	SYMBOL(accept, SYS_accept) \
 	SYMBOL(accept4, SYS_accept4) \
 	SYMBOL(close_range, SYS_close_range) \
@@ -60,6 +61,8 @@
 	SYMBOL(dup2, NO_CALL) \
 	SYMBOL(dup3, SYS_dup3) \
 	SYMBOL(fdopen, NO_CALL) \
+	SYMBOL(freopen, NO_CALL) \
+	SYMBOL(freopen64, NO_CALL) \
 	SYMBOL(daemon, NO_CALL) \
 	SYMBOL(login_tty, NO_CALL) \
 	SYMBOL(shutdown, SYS_shutdown) \
@@ -80,6 +83,7 @@
 	SYMBOL(_Exit, SYS_exit_group) \
 	SYMBOL(quick_exit, SYS_exit_group) \
 	SYMBOL(vfork, NO_CALL) \
+	SYMBOL(_Fork, NO_CALL) \
 	SYMBOL(unshare, SYS_unshare) \
 	SYMBOL(setns, SYS_setns) \
 	SYMBOL(prctl, SYS_prctl)

@@ -41,15 +41,6 @@ static const struct settings *settings_of(const struct lookup *lookup)
 	return &lookup->rule->settings;
 }
 
-/* For status. */
-static void count_unbounded(const struct rule *rule)
-{
-	struct segment_rule *record = runtime.rule_records[rule - runtime.config.rules];
-
-	if (record)
-		atomic_fetch_add_explicit(&record->unbounded, 1, memory_order_relaxed);
-}
-
 /* RESOLVER_UNAVAILABLE: the caller asks on this thread, for as long as it takes. */
 static enum resolver_end ask_pool(const struct lookup *lookup, const struct question *question,
 		size_t size, struct request_answer *ret_answer)
@@ -61,7 +52,7 @@ static enum resolver_end ask_pool(const struct lookup *lookup, const struct ques
 		return RESOLVER_UNAVAILABLE;
 	end = resolver_ask(lookup->rule, question, size, clock_now_ns() + timeout_ns, ret_answer);
 	if (end == RESOLVER_UNAVAILABLE)
-		count_unbounded(lookup->rule);
+		runtime_unenforced(lookup->rule, UNENFORCED_LOOKUP);
 	return end;
 }
 

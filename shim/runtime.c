@@ -184,6 +184,14 @@ void runtime_matched(const struct rule *rule)
 		atomic_fetch_add_explicit(&record->matched, 1, memory_order_relaxed);
 }
 
+void runtime_unenforced(const struct rule *rule, enum unenforced why)
+{
+	struct segment_rule *record = runtime.rule_records[rule - runtime.config.rules];
+
+	if (record)
+		atomic_fetch_add_explicit(&record->unenforced[why], 1, memory_order_relaxed);
+}
+
 /* "open: 20 of 38 calls failed, the next probe in 5000 ms". */
 static void describe_trip(const struct breaker *breaker, char *ret, size_t size)
 {

@@ -41,6 +41,7 @@ uint64_t runtime_random(const struct cell *cell);
 /* The breaker of a rule's cell, ready for breaker_*(). */
 static inline struct breaker runtime_breaker(const struct rule *rule, struct cell *cell)
 {
+	/* No holder: it asks for no place. */
 	return (struct breaker){
 		.cell = cell,
 		.settings = &rule->settings,
@@ -57,6 +58,9 @@ struct cell *runtime_cell(const struct rule *rule, enum cell_kind kind,
 
 /* Counts a match of the rule, for status. */
 void runtime_matched(const struct rule *rule);
+
+/* Counts a connection of the rule whose `timeout` is not enforced as it should be, for status. */
+void runtime_unenforced(const struct rule *rule, enum unenforced why);
 
 /* Tells the log about a transition, if there was one. */
 void runtime_announce(const struct breaker *breaker, enum transition transition);

@@ -67,6 +67,17 @@ uint64_t silence_since_established_ns(const struct silence *silence, uint64_t no
 void silence_wait_begins(struct silence *silence, uint64_t now_ns);
 void silence_wait_ends(struct silence *silence, uint64_t began_ns, uint64_t now_ns);
 
+/* Since when a wait lasts, 0: none does. The sum of those before it. */
+static inline uint64_t silence_waiting_ns(const struct silence *silence)
+{
+	return atomic_load_explicit(&silence->waiting_ns, memory_order_relaxed);
+}
+
+static inline uint64_t silence_waits_ns(const struct silence *silence)
+{
+	return atomic_load_explicit(&silence->greeting_ns, memory_order_relaxed);
+}
+
 /* All waits, one that has not returned (yet) included. */
 uint64_t silence_greeting_ns(const struct silence *silence, uint64_t now_ns);
 

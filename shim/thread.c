@@ -16,6 +16,11 @@
 #include "shim/raw.h"
 #include "shim/runtime.h"
 
+/* All but the one by which setuid() reaches every thread: who makes it waits for all, with a lock
+ * that pthread_create() wants. */
+#define ALL_SIGNALS    (~(UINT64_C(1) << (__SIGRTMIN + 1 - 1)))
+/* Every thread of a JVM blocks it. */
+#define BLOCKED_BY_JVM (UINT64_C(1) << (SIGQUIT - 1))
 #define THREADS_MAX    256
 #define WAIT_STEP_NS   50000
 #define WAIT_STEPS_MAX 20000 /* one second */
@@ -26,6 +31,7 @@
 
 struct slot {
 	_Atomic uint32_t id; /* of its thread; 0: free */
+	_Atomic(_Atomic uint32_t *) bell; /* of its plan; who holds may see the next one's */
 	struct thread_plan plan;
 };
 
@@ -147,6 +153,7 @@ int thread_start(const struct thread_plan *plan)
 	if (!slot)
 		return EAGAIN;
 	slot->plan = *plan;
+	atomic_store_explicit(&slot->bell, plan->bell, memory_order_relaxed);
 	error = slot_start(slot);
 	if (error)
 		atomic_store_explicit(&slot->id, 0, memory_order_seq_cst);
@@ -215,7 +222,7 @@ static void slot_end(struct slot *slot, int *steps)
 	if (!id || id == SLOT_CLAIMED || id == own_id())
 		return;
 	if (!(seen & SLOT_ENDED))
-		thread_ring(slot->plan.bell);
+		thread_ring(atomic_load_explicit(&slot->bell, memory_order_relaxed));
 	while (!is_gone(id) && wait_step(steps))
 		;
 	/* Unless another's hold has ended, and the next thread is there; or this one stays. */
@@ -257,12 +264,12 @@ static uint64_t signals_change(int how, uint64_t signals)
 
 bool thread_blocks_signals(void)
 {
-	return signals_change(SIG_BLOCK, 0);
+	return signals_change(SIG_BLOCK, 0) & ~BLOCKED_BY_JVM;
 }
 
 uint64_t thread_block_signals(void)
 {
-	return signals_change(SIG_SETMASK, ~0ull);
+	return signals_change(SIG_SETMASK, ALL_SIGNALS);
 }
 
 void thread_restore_signals(uint64_t before)

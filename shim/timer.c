@@ -2,19 +2,25 @@
 #include "shim/timer.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <sys/single_threaded.h>
 
 #include "core/breaker.h"
 #include "core/clock.h"
 #include "core/segment.h"
+#include "shim/deadline.h"
 #include "shim/runtime.h"
+#include "shim/signals.h"
 #include "shim/thread.h"
 
 #define WATCHED_MAX 64
 /* When the thread is the last one alive, glibc runs the program's exit handlers on its stack. */
 #define STACK_ABOVE_MINIMUM 65536
+/* Between two looks: what is due meanwhile is served together, and many connections take time to
+ * look at. */
+#define REST_NS          50000ull
+#define REST_FOR_EACH_NS 200ull
 
 enum timer_state { TIMER_IDLE, TIMER_STARTING, TIMER_RUNNING };
 
@@ -23,6 +29,8 @@ static struct {
 	_Atomic uint32_t watched[WATCHED_MAX];
 	_Atomic uint32_t state;
 	_Atomic uint32_t bell; /* the thread sleeps on it; rung to make it look again */
+	/* When it looks next by itself: 0, it does not run; UINT64_MAX, it is looking. */
+	_Atomic uint64_t looks_ns;
 	/* No thread could be made: not tried again before a later wake time. */
 	_Atomic uint64_t given_up_ns;
 } timer;
@@ -111,11 +119,40 @@ static bool goes_idle(void)
 {
 	uint32_t idle = TIMER_IDLE;
 
+	atomic_store_explicit(&timer.looks_ns, 0, memory_order_relaxed);
 	atomic_store_explicit(&timer.state, TIMER_IDLE, memory_order_seq_cst);
-	if (!is_anything_watched())
+	if (!is_anything_watched() && !deadlines_exist())
 		return true;
-	return !atomic_compare_exchange_strong_explicit(&timer.state, &idle, TIMER_RUNNING,
-			memory_order_seq_cst, memory_order_relaxed);
+	if (!atomic_compare_exchange_strong_explicit(&timer.state, &idle, TIMER_RUNNING,
+			    memory_order_seq_cst, memory_order_relaxed))
+		return true;
+	atomic_store_explicit(&timer.looks_ns, UINT64_MAX, memory_order_seq_cst);
+	return false;
+}
+
+/* The earlier one of two times, of which each may be 0: none. */
+static uint64_t earlier(uint64_t a_ns, uint64_t b_ns)
+{
+	if (!a_ns || !b_ns)
+		return a_ns ? a_ns : b_ns;
+	return a_ns < b_ns ? a_ns : b_ns;
+}
+
+/* seq_cst: we say when we look next and then whether the bell was rung, who has an earlier deadline
+ * looks when we do and then rings it. */
+static void rest(uint32_t bell, uint64_t due_ns, uint64_t now_ns)
+{
+	uint64_t rest_ns = clock_elapsed_ns(now_ns, due_ns);
+	uint64_t least_ns = REST_NS + REST_FOR_EACH_NS *
+			atomic_load_explicit(&fd_table.live, memory_order_relaxed);
+
+	if (rest_ns < least_ns)
+		rest_ns = least_ns;
+	if (rest_ns > THREAD_ROUND_NS)
+		rest_ns = THREAD_ROUND_NS;
+	atomic_store_explicit(&timer.looks_ns, now_ns + rest_ns, memory_order_seq_cst);
+	thread_wait(&timer.bell, bell, rest_ns);
+	atomic_store_explicit(&timer.looks_ns, UINT64_MAX, memory_order_seq_cst);
 }
 
 static void timer_run(void *nothing)
@@ -124,17 +161,19 @@ static void timer_run(void *nothing)
 	uint32_t bell;
 
 	(void)nothing;
+	atomic_store_explicit(&timer.looks_ns, UINT64_MAX, memory_order_seq_cst);
 	atomic_store_explicit(&timer.state, TIMER_RUNNING, memory_order_seq_cst);
 	for (;;) {
 		bell = atomic_load_explicit(&timer.bell, memory_order_acquire);
 		if (thread_must_end()) {
+			atomic_store_explicit(&timer.looks_ns, 0, memory_order_relaxed);
 			atomic_store_explicit(&timer.state, TIMER_IDLE, memory_order_seq_cst);
 			return;
 		}
 		now_ns = clock_now_ns();
-		due_ns = watches_serve(now_ns);
+		due_ns = earlier(watches_serve(now_ns), deadlines_serve(now_ns));
 		if (due_ns)
-			thread_wait(&timer.bell, bell, due_ns - now_ns);
+			rest(bell, due_ns, now_ns);
 		else if (goes_idle())
 			return;
 	}
@@ -159,19 +198,28 @@ static void thread_begin(uint64_t due_ns)
 
 /*
  * A handler may have come while this very thread held a lock that pthread_create() wants: where a
- * signal is blocked, it may be one's handler, so somebody else shall start the thread.
+ * signal is blocked, it may be one's handler, so somebody else shall start the thread. Where it is
+ * needed, only those that have a handler count, and not the one that every thread of a Java machine
+ * has blocked, all its life.
  */
-static void timer_start(uint64_t due_ns)
+static bool may_be_in_handler(uint64_t blocked, bool is_needed)
+{
+	if (!blocked || !is_needed)
+		return blocked;
+	return signals_handled(blocked & ~(1ull << (SIGQUIT - 1)));
+}
+
+static void timer_start(uint64_t due_ns, bool is_needed)
 {
 	uint32_t idle = TIMER_IDLE;
 	uint64_t blocked;
 
-	if (due_ns <= atomic_load_explicit(&timer.given_up_ns, memory_order_relaxed) ||
-			thread_blocks_signals())
+	if (due_ns <= atomic_load_explicit(&timer.given_up_ns, memory_order_relaxed))
 		return;
 	blocked = thread_block_signals();
-	if (atomic_compare_exchange_strong_explicit(&timer.state, &idle, TIMER_STARTING,
-			    memory_order_seq_cst, memory_order_relaxed))
+	if (!may_be_in_handler(blocked, is_needed) &&
+			atomic_compare_exchange_strong_explicit(&timer.state, &idle, TIMER_STARTING,
+					memory_order_seq_cst, memory_order_relaxed))
 		thread_begin(due_ns);
 	thread_restore_signals(blocked);
 }
@@ -194,7 +242,7 @@ void timer_watch(const struct rule *rule, struct cell *cell, uint64_t due_ns)
 	is_new = watch_add(word);
 	state = atomic_load_explicit(&timer.state, memory_order_seq_cst);
 	if (state == TIMER_IDLE)
-		timer_start(due_ns);
+		timer_start(due_ns, false);
 	else if (is_new && state == TIMER_RUNNING)
 		thread_ring(&timer.bell);
 }
@@ -207,10 +255,34 @@ void timer_watch_open(const struct rule *rule, const struct breaker *breaker, ui
 		timer_watch(rule, breaker->cell, due_ns);
 }
 
+bool timer_is_running(void)
+{
+	return atomic_load_explicit(&timer.state, memory_order_seq_cst) != TIMER_IDLE;
+}
+
+bool timer_watch_deadlines(uint64_t due_ns)
+{
+	if (runtime.config.timer == TIMER_OFF ||
+			atomic_load_explicit(&runtime.has_filter, memory_order_relaxed))
+		return false;
+	if (timer_is_running())
+		timer_expect(due_ns);
+	else
+		timer_start(due_ns, true);
+	return timer_is_running();
+}
+
+void timer_expect(uint64_t due_ns)
+{
+	if (due_ns && due_ns < atomic_load_explicit(&timer.looks_ns, memory_order_seq_cst))
+		thread_ring(&timer.bell);
+}
+
 void timer_forget(void)
 {
 	for (uint32_t i = 0; i < WATCHED_MAX; i++)
 		atomic_store_explicit(&timer.watched[i], 0, memory_order_relaxed);
 	atomic_store_explicit(&timer.given_up_ns, 0, memory_order_relaxed);
+	atomic_store_explicit(&timer.looks_ns, 0, memory_order_relaxed);
 	atomic_store_explicit(&timer.state, TIMER_IDLE, memory_order_relaxed);
 }

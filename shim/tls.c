@@ -11,6 +11,7 @@ enum state {
 	SERVER_FIRST = 1 << 0, /* the server sent type 23 before the client did: TLS 1.3 */
 	CLIENT_SPOKE = 1 << 1, /* the client sent type 23 */
 	REQUESTED = 1 << 2,    /* and one that was not Finished */
+	SERVER_CHANGED = 1 << 3, /* the server changed its cipher: in 1.2 its last word but one */
 };
 
 /* The same, of a send that is under way: its answer may be read before it returns. */
@@ -116,6 +117,7 @@ void tls_begin(struct tls *tls)
 	atomic_store_explicit(&tls->ticket_length, 0, memory_order_relaxed);
 	atomic_store_explicit(&tls->round_trip_ms, 0, memory_order_relaxed);
 	atomic_store_explicit(&tls->ticket_count, 0, memory_order_relaxed);
+	atomic_store_explicit(&tls->ticket_count_before, 0, memory_order_relaxed);
 	atomic_store_explicit(&tls->state, 0, memory_order_relaxed);
 }
 
@@ -192,6 +194,10 @@ void tls_foresee(struct tls *tls, struct bytes bytes, uint64_t now_ns)
 	client_bytes(&reader, &state, bytes, SIZE_MAX, &has_data);
 	if (has_data || atomic_load_explicit(&tls->sent_ns, memory_order_relaxed) == 0)
 		atomic_store_explicit(&tls->sent_ns, now_ns, memory_order_relaxed);
+	if (has_data)
+		atomic_store_explicit(&tls->ticket_count_before,
+				atomic_load_explicit(&tls->ticket_count, memory_order_relaxed),
+				memory_order_relaxed);
 	if (state != before)
 		atomic_fetch_or_explicit(&tls->state,
 				(uint8_t)((state & ~before) << FORESEEN_SHIFT),
@@ -290,10 +296,12 @@ static struct server server_load(const struct tls *tls, bool may_be_tickets, uin
 
 static void server_store(struct tls *tls, const struct server *server, uint64_t now_ns)
 {
+	uint8_t seen = server->state & (SERVER_FIRST | SERVER_CHANGED);
+
 	if (atomic_load_explicit(&tls->round_trip_ms, memory_order_relaxed) == 0)
 		round_trip_measure(tls, now_ns);
-	if (server->state & SERVER_FIRST & ~atomic_load_explicit(&tls->state, memory_order_relaxed))
-		atomic_fetch_or_explicit(&tls->state, SERVER_FIRST, memory_order_relaxed);
+	if (seen & ~atomic_load_explicit(&tls->state, memory_order_relaxed))
+		atomic_fetch_or_explicit(&tls->state, seen, memory_order_relaxed);
 	atomic_store_explicit(&tls->ticket_length, server->ticket_length, memory_order_relaxed);
 	atomic_store_explicit(&tls->ticket_count, server->ticket_count, memory_order_relaxed);
 }
@@ -312,6 +320,8 @@ enum tls_sight tls_received(struct tls *tls, struct bytes bytes, size_t size, bo
 	while (walk_next(&walk, &reader, &record)) {
 		if (!tls_record_is_plausible(record))
 			return TLS_BROKEN;
+		if (record.type == TLS_CHANGE_CIPHER)
+			server.state |= SERVER_CHANGED;
 		if (record.type == TLS_APPLICATION && server_data(&server, record) == TLS_ANSWER)
 			sight = TLS_ANSWER;
 	}
@@ -320,6 +330,22 @@ enum tls_sight tls_received(struct tls *tls, struct bytes bytes, size_t size, bo
 	server_store(tls, &server, now_ns);
 	atomic_store_explicit(&tls->received, reader.word, memory_order_relaxed);
 	return sight;
+}
+
+enum tls_turn tls_turn(const struct tls *tls)
+{
+	uint8_t state = atomic_load_explicit(&tls->state, memory_order_relaxed);
+	unsigned int since = (unsigned int)atomic_load_explicit(&tls->ticket_count,
+			memory_order_relaxed) - atomic_load_explicit(&tls->ticket_count_before,
+			memory_order_relaxed);
+
+	state |= state >> FORESEEN_SHIFT;
+	if (state & REQUESTED)
+		return since == 1 ? TLS_TURN_UNKNOWN : TLS_TURN_OF_SERVER;
+	if (state & CLIENT_SPOKE)
+		return TLS_TURN_OF_CLIENT;
+	return (state & (SERVER_FIRST | SERVER_CHANGED)) == SERVER_CHANGED ? TLS_TURN_OF_CLIENT :
+		TLS_TURN_OF_SERVER;
 }
 
 bool tls_has_one_ticket(const struct tls *tls)

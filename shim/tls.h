@@ -16,6 +16,7 @@
 #include <stdint.h>
 #include <sys/uio.h>
 
+#define TLS_CHANGE_CIPHER 20
 #define TLS_ALERT 21
 #define TLS_HANDSHAKE 22
 #define TLS_APPLICATION 23
@@ -61,10 +62,11 @@ struct tls {
 	_Atomic uint16_t ticket_length;
 	_Atomic uint16_t round_trip_ms; /* of the handshake, rounded up; 0: not known yet */
 	_Atomic uint8_t ticket_count;
+	_Atomic uint8_t ticket_count_before; /* of the last application data sent */
 	_Atomic uint8_t state;
 };
 
-static_assert(sizeof(struct tls) == 24, "14 bytes and a time in every connection");
+static_assert(sizeof(struct tls) == 24, "15 bytes and a time in every connection");
 
 enum tls_sight {
 	TLS_NOTHING,
@@ -91,6 +93,13 @@ enum tls_sight tls_sent(struct tls *tls, struct bytes bytes, size_t size, uint64
  * answer. Of a peek nothing is remembered. */
 enum tls_sight tls_received(struct tls *tls, struct bytes bytes, size_t size, bool may_be_tickets,
 		bool is_peek, uint64_t now_ns);
+
+enum tls_turn { TLS_TURN_OF_CLIENT, TLS_TURN_OF_SERVER, TLS_TURN_UNKNOWN };
+
+/* Who has to say something, until the connection has had an answer: the server until the handshake
+ * is over, and after a request. Where one record that may be a ticket came after that, it is not
+ * known. */
+enum tls_turn tls_turn(const struct tls *tls);
 
 /* Was exactly one record taken for a ticket since the request? It may have been a short answer. */
 bool tls_has_one_ticket(const struct tls *tls);

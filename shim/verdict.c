@@ -17,7 +17,7 @@ enum outcome verdict_eof(struct verdict verdict)
 {
 	if (!verdict.has_waited && verdict.may_be_answered)
 		return OUTCOME_SUCCESS;
-	if (!verdict.has_waited && verdict.has_shut_write)
+	if (!verdict.has_waited && (verdict.has_shut_write || verdict.has_said_farewell))
 		return OUTCOME_UNUSED;
 	return broken_off(verdict);
 }
@@ -39,7 +39,7 @@ enum outcome verdict_error(struct verdict verdict, const struct settings *settin
 		return classify_errno(settings, PHASE_CONNECT, error);
 	if (outcome == OUTCOME_FAILURE && is_reset(error) &&
 			!error_set_has_errno(&settings->fail, error))
-		return broken_off(verdict);
+		return verdict.has_said_farewell ? verdict_eof(verdict) : broken_off(verdict);
 	return outcome;
 }
 

@@ -15,6 +15,7 @@ struct verdict {
 	bool is_reused;       /* not the connection's first call */
 	bool has_waited;      /* for `abandon` or longer; where it is silent, for a greeting */
 	bool has_shut_write;  /* the program has, itself */
+	bool has_said_farewell; /* the program has, in TLS, and the server may be gone by then */
 	bool may_be_answered; /* by the one record that was taken for a session ticket */
 };
 

@@ -28,7 +28,7 @@ struct holding {
 	char *id;
 	const char *proc;
 	struct permit permit;
-	struct place place;
+	place_t place;
 	bool is_ended, is_dead;
 };
 
@@ -135,7 +135,7 @@ static struct bulkhead bulkhead(struct play *play)
 
 /* As a hook does: the places of the dead are missed when there is none left. */
 static bool acquire(struct play *play, const char *process, struct permit *ret_permit,
-		struct place *ret_place)
+		place_t *ret_place)
 {
 	struct breaker *breaker = &play->breaker;
 	struct bulkhead calls = bulkhead(play);
@@ -152,7 +152,7 @@ static bool acquire(struct play *play, const char *process, struct permit *ret_p
 }
 
 static void hold(struct play *play, const struct step *step, long long number,
-		struct permit permit, struct place place)
+		struct permit permit, place_t place)
 {
 	struct holding *holding;
 	char id[128];
@@ -193,7 +193,7 @@ static uint64_t duration_ns(const struct play *play, bool is_slow)
 	return slow_ns == 0 ? 1000000 : slow_ns / 2;
 }
 
-static void report(struct play *play, struct permit permit, struct place place,
+static void report(struct play *play, struct permit permit, place_t place,
 		const struct step *step)
 {
 	place_give(&play->segment->places, place);
@@ -206,7 +206,7 @@ struct racer {
 	pthread_barrier_t *barrier;
 	uint64_t random;
 	struct permit permit;
-	struct place place;
+	place_t place;
 	bool is_admitted;
 };
 
@@ -251,7 +251,7 @@ static long long acquire_in_turn(struct play *play, const struct step *step)
 
 	for (long long i = 0; i < step->count; i++) {
 		struct permit permit;
-		struct place place;
+		place_t place;
 
 		if (acquire(play, step->proc, &permit, &place))
 			hold(play, step, admitted++, permit, place);
@@ -300,7 +300,7 @@ static void step_call(struct play *play, const struct step *step)
 
 	for (long long i = 0; i < step->count; i++) {
 		struct permit permit;
-		struct place place;
+		place_t place;
 
 		if (!acquire(play, step->proc, &permit, &place))
 			continue;
@@ -481,7 +481,7 @@ static void call_other(struct play *play)
 	struct breaker *other = &play->other;
 	struct permit permit;
 
-	if (!breaker_acquire(other, play->now_ns, 0, &permit, &(struct place){ 0 }).is_admitted)
+	if (!breaker_acquire(other, play->now_ns, 0, &permit, &(place_t){ 0 }).is_admitted)
 		fail(play, "second key: expected an admitted call, got 'refused'");
 	breaker_report(other, permit, OUTCOME_SUCCESS, 0, play->now_ns);
 	if (breaker_state(other, play->now_ns) != CIRCUIT_CLOSED ||

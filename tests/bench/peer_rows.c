@@ -23,8 +23,8 @@
 
 #define BATCHES 301
 #define BATCHES_CHECKED 3
-/* As many connections at once as a client's pool has. */
-#define SOCKETS 16
+/* As many connections at once as a busy client's pool has. */
+#define SOCKETS 64
 #define FOREIGN_FD 1900
 #define SIZE 16
 

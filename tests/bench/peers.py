@@ -17,9 +17,11 @@ ROWS = [
     ("connect", "connect"),
     ("send", "send, after the first of a request"),
     ("recv", "recv, after the first of an answer"),
-    ("exchange", "send and recv, each the first"),
-    ("connection", "socket, connect and close"),
+    # Whole operations. A peer does the same at each call; we do our work at the first of each.
+    ("exchange", "first send and first recv together"),
+    ("connection", "socket, connect and close together"),
 ]
+WHOLE = ("exchange", "connection")
 # `made` by socket(), or `foreign`: a number whose making the peer never saw.
 Way = collections.namedtuple("Way", "rows sockets address env")
 Peer = collections.namedtuple("Peer", "name package preload files handled not_handled proof")
@@ -167,7 +169,7 @@ def measure_all(runner, those, rounds):
 
 def print_table(those, added):
     print(f"{'':36}" + "".join(f"{peer.name:>16}" for peer in those))
-    behind = []
+    behind = {False: [], True: []}
     for way_name, heading in (("handled", "a socket that it handles"),
                               ("not_handled", "a socket that it does not handle")):
         print(heading)
@@ -178,10 +180,11 @@ def print_table(those, added):
                 cell = added.get((peer.name, way_name, row))
                 line += f"{cell[0]:9.1f}{cell[1]:7.1f}" if cell else f"{'-':>16}"
                 if cell and peer.name != "shunt" and cell[0] <= ours[0]:
-                    behind.append(f"{peer.name}: {heading}: {title}")
+                    behind[row in WHOLE].append(f"{peer.name} ({heading}: {title})")
             print(line)
-    print("ahead of all of them on every row" if not behind else
-          "not ahead of " + "; ".join(behind))
+    for is_whole, title in ((False, "each call"), (True, "whole operations")):
+        print(f"{title}: " + ("ahead of all of them" if not behind[is_whole] else
+                              "not ahead of " + ", ".join(behind[is_whole])))
 
 
 def bench(build, rounds):

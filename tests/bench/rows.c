@@ -135,7 +135,7 @@ static void core_pair(long count)
 	core_start();
 	while (count--) {
 		now_ns += 100;
-		breaker_acquire(&breaker, now_ns, 0, &permit, &(struct place){ 0 });
+		breaker_acquire(&breaker, now_ns, 0, &permit, &(place_t){ 0 });
 		breaker_report(&breaker, permit, OUTCOME_SUCCESS, 1000, now_ns);
 	}
 }
@@ -148,7 +148,7 @@ static void core_refused(long count)
 	core_start();
 	control_trip(&breaker, now_ns);
 	while (count--)
-		breaker_acquire(&breaker, now_ns, 0, &permit, &(struct place){ 0 });
+		breaker_acquire(&breaker, now_ns, 0, &permit, &(place_t){ 0 });
 	control_reset(&breaker, now_ns);
 }
 

@@ -43,7 +43,7 @@ static struct permit admitted(uint64_t ms)
 {
 	struct permit permit;
 
-	cr_assert(breaker_acquire(&breaker, at(ms), 0, &permit, &(struct place){ 0 }).is_admitted);
+	cr_assert(breaker_acquire(&breaker, at(ms), 0, &permit, &(place_t){ 0 }).is_admitted);
 	cr_assert_neq(permit.kind, PERMIT_NONE);
 	return permit;
 }
@@ -52,7 +52,7 @@ static void assert_refused(uint64_t ms)
 {
 	struct permit permit;
 
-	cr_assert_not(breaker_acquire(&breaker, at(ms), 0, &permit, &(struct place){0})
+	cr_assert_not(breaker_acquire(&breaker, at(ms), 0, &permit, &(place_t){0})
 					.is_admitted);
 	cr_assert_eq(permit.kind, PERMIT_NONE);
 }
@@ -268,10 +268,10 @@ Test(breaker, what_the_rule_forces_is_noted_for_status)
 	struct permit permit;
 
 	settings.force = FORCE_OPEN;
-	breaker_acquire(&breaker, at(0), 0, &permit, &(struct place){ 0 });
+	breaker_acquire(&breaker, at(0), 0, &permit, &(place_t){ 0 });
 	cr_assert_eq(atomic_load(&breaker.cell->override.by_rule), FORCE_OPEN);
 	settings.force = FORCE_NONE;
-	breaker_acquire(&breaker, at(1), 0, &permit, &(struct place){ 0 });
+	breaker_acquire(&breaker, at(1), 0, &permit, &(place_t){ 0 });
 	cr_assert_eq(atomic_load(&breaker.cell->override.by_rule), FORCE_NONE);
 }
 
@@ -479,7 +479,7 @@ static bool gets_through(uint64_t *now_ns)
 
 	for (int i = 0; i < 4; i++) {
 		*now_ns += 70000 * MS;
-		if (breaker_acquire(&breaker, *now_ns, 0, &permit, &(struct place){0})
+		if (breaker_acquire(&breaker, *now_ns, 0, &permit, &(place_t){0})
 						.is_admitted) {
 			breaker_report(&breaker, permit, OUTCOME_SUCCESS, MS, *now_ns);
 			return true;
@@ -525,7 +525,7 @@ Test(breaker, garbage_settings_are_clamped)
 		for (size_t i = 0; i < sizeof(settings) / sizeof(uint32_t); i++)
 			((uint32_t *)&settings)[i] = (uint32_t)next_random(&state);
 		settings.enabled = settings.rejects_count = true;
-		breaker_acquire(&breaker, state, state, &permit, &(struct place){ 0 });
+		breaker_acquire(&breaker, state, state, &permit, &(place_t){ 0 });
 		breaker_report(&breaker, permit, OUTCOME_FAILURE, state, state);
 	}
 	set_up();

@@ -22,14 +22,14 @@ static struct holder holder_of(uint32_t pid)
 	return (struct holder){ &places, &seats, seat, 0 };
 }
 
-static bool take(struct holder *holder, uint32_t limit, struct place *place)
+static bool take(struct holder *holder, uint32_t limit, place_t *place)
 {
 	return bulkhead_take(&bulkhead, holder, limit, place) == BULKHEAD_TAKEN;
 }
 
 Test(bulkhead, the_eleventh_of_ten_is_refused_until_one_ends)
 {
-	struct place held[11];
+	place_t held[11];
 	struct holder holder = holder_of(100);
 
 	for (int i = 0; i < 10; i++)
@@ -44,7 +44,7 @@ Test(bulkhead, the_eleventh_of_ten_is_refused_until_one_ends)
 Test(bulkhead, as_many_as_the_limit_at_any_size)
 {
 	static const uint32_t limits[] = { 1, 2, 14, 15, 16, 100, BULKHEAD_MAX };
-	struct place place;
+	place_t place;
 	struct holder holder = holder_of(100);
 
 	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
@@ -60,7 +60,7 @@ Test(bulkhead, as_many_as_the_limit_at_any_size)
 
 Test(bulkhead, a_lowered_limit_holds_until_enough_have_ended)
 {
-	struct place held[100], place;
+	place_t held[100], place;
 	struct holder holder = holder_of(100);
 
 	for (int i = 0; i < 100; i++)
@@ -79,7 +79,7 @@ Test(bulkhead, a_lowered_limit_holds_until_enough_have_ended)
 Test(bulkhead, zero_admits_nobody)
 {
 	struct holder holder = holder_of(100);
-	struct place place;
+	place_t place;
 
 	cr_expect_not(take(&holder, 0, &place));
 }
@@ -87,14 +87,14 @@ Test(bulkhead, zero_admits_nobody)
 Test(bulkhead, without_a_seat_nothing_is_limited)
 {
 	struct holder holder = { &places, &seats, 0, 0 };
-	struct place place;
+	place_t place;
 
 	cr_expect_eq(bulkhead_take(&bulkhead, &holder, 10, &place), BULKHEAD_NO_ROOM);
 }
 
 Test(bulkhead, the_places_of_the_dead_come_back_and_those_of_the_living_stay)
 {
-	struct place place;
+	place_t place;
 	struct holder killed = holder_of(100), living = holder_of(101);
 
 	for (int i = 0; i < 30; i++)
@@ -109,7 +109,7 @@ Test(bulkhead, the_places_of_the_dead_come_back_and_those_of_the_living_stay)
 Test(bulkhead, any_bytes_are_answered)
 {
 	struct holder holder = holder_of(1);
-	struct place place;
+	place_t place;
 
 	memset(&places, 0xff, sizeof(places));
 	cr_expect_eq(bulkhead_take(&bulkhead, &holder, 10, &place), BULKHEAD_NO_ROOM);
@@ -127,7 +127,7 @@ static void *contend(void *argument)
 	long *taken = calloc(1, sizeof(*taken));
 
 	for (uint32_t turn = 1; turn <= TURNS; turn++) {
-		struct place place;
+		place_t place;
 		int now, seen;
 
 		if (!take(&holder, LIMIT, &place))

@@ -25,14 +25,14 @@ static bool is_admitted(uint64_t ms)
 {
 	struct permit permit;
 
-	return breaker_acquire(&breaker, at(ms), 0, &permit, &(struct place){ 0 }).is_admitted;
+	return breaker_acquire(&breaker, at(ms), 0, &permit, &(place_t){ 0 }).is_admitted;
 }
 
 static struct permit acquire(uint64_t ms)
 {
 	struct permit permit;
 
-	cr_assert(breaker_acquire(&breaker, at(ms), 0, &permit, &(struct place){ 0 }).is_admitted);
+	cr_assert(breaker_acquire(&breaker, at(ms), 0, &permit, &(place_t){ 0 }).is_admitted);
 	return permit;
 }
 
@@ -70,6 +70,18 @@ Test(control, lifting_a_force_shows_the_natural_state_at_once)
 	cr_expect(is_admitted(3));
 	control_force(&breaker, FORCE_NONE, at(4));
 	cr_expect_not(is_admitted(5));
+}
+
+Test(control, a_limit_by_hand_beats_the_rule_until_it_is_lifted)
+{
+	settings.concurrency = 5;
+	cr_expect_eq(breaker_concurrency(&breaker), 5);
+	control_limit(&breaker, 2);
+	cr_expect_eq(breaker_concurrency(&breaker), 2);
+	control_limit(&breaker, CELL_UNLIMITED);
+	cr_expect_eq(breaker_concurrency(&breaker), 0);
+	control_limit(&breaker, 0);
+	cr_expect_eq(breaker_concurrency(&breaker), 5);
 }
 
 Test(control, by_hand_it_trips_probes_and_resets)

@@ -16,7 +16,7 @@ static bool nobody_is_alive(struct seat_owner owner)
 	return false;
 }
 
-static bool take(struct place_block *block, uint32_t index, uint32_t sequence, struct place *place)
+static bool take(struct place_block *block, uint32_t index, uint32_t sequence, place_t *place)
 {
 	return place_take(&table, block, KEY, 0, index, SEAT, sequence, place);
 }
@@ -37,7 +37,7 @@ Test(place, a_block_is_made_once_and_found_again)
 Test(place, one_holds_it_and_gives_it_back_once)
 {
 	struct place_block *block = place_block(&table, KEY, 0, true);
-	struct place place, other;
+	place_t place, other;
 
 	cr_assert(take(block, 3, 1, &place));
 	cr_expect_not(take(block, 3, 2, &other));
@@ -46,14 +46,14 @@ Test(place, one_holds_it_and_gives_it_back_once)
 	cr_assert(take(block, 3, 2, &other));
 	cr_expect_not(place_give(&table, place), "it is another call's now");
 	cr_expect(place_give(&table, other));
-	cr_expect_not(place_give(&table, (struct place){ 0 }));
-	cr_expect_not(place_give(&table, (struct place){ .number = UINT32_MAX }));
+	cr_expect_not(place_give(&table, 0));
+	cr_expect_not(place_give(&table, UINT64_MAX));
 }
 
 Test(place, a_tally_knows_what_is_free_below_a_limit)
 {
 	struct place_block *block = place_block(&table, KEY, 0, true);
-	struct place place;
+	place_t place;
 
 	cr_assert(take(block, 0, 1, &place));
 	cr_assert(take(block, 5, 2, &place));
@@ -67,7 +67,7 @@ Test(place, a_tally_knows_what_is_free_below_a_limit)
 Test(place, a_full_table_gives_idle_blocks_away_and_busy_ones_not)
 {
 	struct place_block *busy = place_block(&table, KEY, 0, true);
-	struct place place;
+	place_t place;
 	uint32_t made = 1;
 
 	cr_assert(take(busy, 0, 1, &place));
@@ -81,7 +81,7 @@ Test(place, a_full_table_gives_idle_blocks_away_and_busy_ones_not)
 Test(place, a_place_of_a_block_that_was_given_away_is_given_back)
 {
 	struct place_block *block = place_block(&table, KEY, 0, true);
-	struct place place;
+	place_t place;
 
 	atomic_store(&block->owner, 77);
 	cr_expect_not(take(block, 0, 1, &place));
@@ -91,7 +91,7 @@ Test(place, a_place_of_a_block_that_was_given_away_is_given_back)
 Test(place, the_dead_lose_their_places)
 {
 	struct place_block *block = place_block(&table, KEY, 0, true);
-	struct place place;
+	place_t place;
 
 	cr_assert(take(block, 0, 1, &place));
 	cr_assert(take(block, 9, 2, &place));

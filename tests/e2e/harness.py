@@ -37,7 +37,7 @@ AT_ONCE = 1.0
 
 _numbers = itertools.count(1)
 
-TOTALS = ('success', 'failure', 'timeout', 'rejected', 'short_circuited', 'cancelled', 'ignored',
+TOTALS = ('success', 'failure', 'timeout', 'rejected', 'short_circuited', 'cancelled', 'ignored', 'fallback',
 	'unused', 'late', 'trips')
 
 

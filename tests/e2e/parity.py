@@ -216,6 +216,8 @@ class Program(unittest.TestCase):
 	# Scenes with one refused connect, after which no connection is asked anything any more: what they print
 	# is the same where that opens all circuits.
 	opening = ()
+	# What a scene by itself comes to, in totals of the one circuit that all its calls share.
+	counts = {}
 	keywords = {}
 	maxDiff = None
 
@@ -238,6 +240,8 @@ class Program(unittest.TestCase):
 			self.check_refused(name)
 		if name in self.opening:
 			self.check_opening(name)
+		if name in self.counts and not harness.BARE:
+			self.check_counts(name)
 		for reason in re.findall(r'^cannot be tried: (.*)$', self.bare.texts[name], re.M):
 			self.skipTest(reason)
 
@@ -265,6 +269,17 @@ class Program(unittest.TestCase):
 			ours = self.check_alone(name, OPENS)
 			if not harness.BARE:
 				self.assertEqual(totals(ours.status)['trips'], 1)
+
+	def check_counts(self, name):
+		"""A machine that stands still for the second in which a silent connection is a fresh one makes other
+		counts, and all but never thrice."""
+		for _ in range(3):
+			status = self.check_alone(name, CLOSED + ' per=rule abandon=60s').status
+			if dict(totals(status)) == self.counts[name]:
+				break
+		with self.subTest('what was counted'):
+			self.assertEqual(dict(totals(status)), self.counts[name])
+			self.assertEqual([cell['in_flight'] for cell in status['cells'] if cell['in_flight']], [])
 
 	def check_end(self):
 		"""How the process ended, and what it was left with."""

@@ -308,6 +308,16 @@ class Status(_Command):
 				self.assertEqual(self.status()['notes'], [])
 				os.unlink(self.state)
 
+	def test_a_segment_in_use_under_another_name_was_not_removed(self):
+		self.make(PAY)
+		other = self.state + '-other'
+		holder = self.start(MAKER, other, PAY, 'hold', stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+		self.addCleanup(lambda: os.path.exists(other) and os.unlink(other))
+		self.assertEqual(holder.stdout.readline(), 'ready\n')
+		self.assertNotIn(str(holder.pid), ' '.join(self.status()['notes']))
+		holder.stdin.close()
+		holder.wait(30)
+
 	def test_watch_goes_on_until_interrupted(self):
 		watch = self.start(SHUNT, 'status', '--watch', '--json', stdout=subprocess.PIPE)
 		self.assertEqual(json.loads(watch.stdout.readline())['cells'], [])

@@ -61,6 +61,51 @@ assert ctypes.CDLL(None).daemon(1, 0) == 0
 os.write(done, b'%d %d\n' % (os.write(0, b'x'), len(os.read(0, 9))))
 '''
 
+# libc moves the new file to the number of the old one by itself.
+REOPENS = PORT + r'''
+import ctypes
+s = socket.create_connection(('127.0.0.1', PORT))
+s.sendall(b'GET / HTTP/1.1\r\nHost: x\r\n\r\n')
+s.recv(65536)
+os.dup2(s.fileno(), 0)
+s.close()
+libc = ctypes.CDLL(None)
+libc.freopen.argtypes = [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_void_p]
+assert libc.freopen(b'/dev/zero', b'r+', ctypes.c_void_p.in_dll(libc, 'stdin')) is not None
+print(os.write(0, b'x'), len(os.read(0, 9)), ctypes.get_errno())
+'''
+
+# No fork handler of libc runs.
+FORKS_BARE = PORT + r'''
+import ctypes
+s = socket.create_connection(('127.0.0.1', PORT))
+s.sendall(b'GET / HTTP/1.1\r\nHost: x\r\n\r\n')
+child = ctypes.CDLL(None)._Fork()
+if child == 0:
+	os._exit(0)
+os.waitpid(child, 0)
+print(s.recv(65536) != b'')
+'''
+
+LISTENS = PORT + r'''
+with socket.socket() as s:
+	s.bind(('127.0.0.1', 0))
+	s.listen()
+	print(os.strerror(s.connect_ex(('127.0.0.1', PORT))))
+'''
+
+# libunwind's own descriptors go, and their numbers to pipes that hold data.
+TRIPS_WITH_PIPES = PORT + r'''
+os.closerange(3, 300)
+pipes = [os.pipe() for _ in range(20)]
+for inward, outward in pipes:
+	os.set_blocking(inward, False)
+	os.write(outward, b'kept')
+with socket.socket() as s:
+	s.connect_ex(('127.0.0.1', PORT))
+print(all(os.read(inward, 99) == b'kept' for inward, _ in pipes))
+'''
+
 
 class Descriptors(harness.Case):
 	def python(self, script, port, *arguments, **keywords):
@@ -102,6 +147,36 @@ class Descriptors(harness.Case):
 		with open(done, encoding='ascii') as file:
 			self.assertEqual(file.read(), '1 0\n')
 		self.assertTotals({'success': 1, 'failure': 0, 'cancelled': 0, 'unused': 0}, name='TARGET')
+
+	def target_named(self, rule=''):
+		target = self.server()
+		target.healthy()
+		self.rules['TARGET'] = f'127.0.0.1:{target.port} {rule}'
+		return target
+
+	def test_a_stream_that_was_reopened_is_no_connection_any_more(self):
+		result = self.python(REOPENS, self.target_named().port)
+		self.assertEqual(result.stdout, '1 9 0\n', result)
+		self.assertTotals({'success': 1, 'cancelled': 0, 'unused': 0}, name='TARGET')
+
+	def test_a_fork_that_no_handler_sees_cancels_an_open_call_once(self):
+		result = self.python(FORKS_BARE, self.target_named().port)
+		self.assertEqual(result.stdout, 'True\n', result)
+		self.assertTotals({'success': 0, 'cancelled': 1, 'timeout': 0, 'late': 0}, name='TARGET')
+
+	def test_a_backtrace_touches_no_file_that_got_a_number_of_libunwind_s(self):
+		target = self.server()
+		log = self.scratch + '/log'
+		self.rules['TARGET'] = f'127.0.0.1:{target.port} volume=1'
+		self.settings = {'SHUNT_BACKTRACE': '1', 'SHUNT_LOG': log}
+		result = self.python(TRIPS_WITH_PIPES, target.port)
+		self.assertEqual(result.stdout, 'True\n', result)
+		with open(log, encoding='utf-8') as file:
+			self.assertIn('no backtrace: the program closed', file.read())
+
+	def test_what_listens_is_told_so_though_the_circuit_is_open(self):
+		result = self.python(LISTENS, self.target_named('force=open').port)
+		self.assertIn('already connected', result.stdout)
 
 
 if __name__ == '__main__':

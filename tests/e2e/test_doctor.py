@@ -97,10 +97,10 @@ class _Echo:
 		while True:
 			try:
 				connection = self.listener.accept()[0]
+				self.held.append(connection)
+				connection.sendall(connection.recv(1))
 			except OSError:
 				return
-			self.held.append(connection)
-			connection.sendall(connection.recv(1))
 
 	def close(self):
 		self.listener.close()
@@ -268,7 +268,8 @@ class Programs(_Doctor):
 			path = self.build('gcc', *options, '-o', f'cgo{number}')
 			self.build('objcopy', '--add-section', f'.go.buildinfo={self.scratch}/table', path)
 			self.assertRegex(self.doctor(path), '(?m)^warn  written in Go, with parts in C')
-			self.assertEqual(self.shunt('run', path).stdout, WITH)
+			result = self.shunt('run', path)
+			self.assertEqual((result.stdout, result.stderr), (WITH, ''))
 
 	def test_of_another_word_size_or_machine(self):
 		with open(self.plain, 'rb') as file:
@@ -345,7 +346,8 @@ class Programs(_Doctor):
 		for path in (self.file('appimage', static[:8] + b'AI\2' + static[11:]),
 				self.file('upx', static[:end + 4] + b'UPX!' + static[end + 8:])):
 			self.assertRegex(self.doctor(path), '(?m)^warn  packed: ')
-			self.assertEqual(self.shunt('run', path).stdout, BARE)
+			result = self.shunt('run', path)
+			self.assertEqual((result.stdout, result.stderr), (BARE, ''))
 
 
 class Scripts(_Doctor):
@@ -445,9 +447,11 @@ class Scripts(_Doctor):
 			for end in ('\n', '', ' x\n'):
 				path = self.file('script', f'#!{name}{end}')
 				with self.subTest(length=length, end=end):
-					real = self.run_program(['sh', '-c', 'exec "$0"', path], library=False)
-					text = self.shunt('doctor', path).stdout
-					self.assertEqual('looker runs it' in text, real.stdout == BARE, (text, real))
+					real = self.run_program(['env', path], library=False)
+					result = self.shunt('doctor', path)
+					self.assertEqual(result.returncode, real.returncode)
+					self.assertEqual('looker runs it' in result.stdout, real.stdout == BARE, (result, real))
+					self.assertEqual('script without #!' in result.stdout, real.stdout == '', (result, real))
 
 
 class Privileges(_Doctor):
@@ -471,7 +475,7 @@ class Privileges(_Doctor):
 		self.assertRefused('set-group-ID 0: the loader', path, user=USER)
 		self.assertWorks(path)
 		os.chmod(path, 0o2745)
-		self.assertWorks(path)
+		self.assertWorks(path, user=USER)
 
 	def test_file_capabilities(self):
 		for flags, permitted, is_refused in ((1, 1 << 10, True), (0, 1 << 10, True), (0, 0, False)):
@@ -544,9 +548,10 @@ class Starters(_Doctor):
 		self.assertEqual(self.shunt('run', *words).returncode, 125)
 
 	def test_what_keeps_them(self):
-		self.assertWorks('env', '-i', f'LD_PRELOAD={self.library}', f'SHUNT_BREAK={RULE}', self.plain)
+		state = f'SHUNT_STATE={self.state}'
+		self.assertWorks('env', '-i', state, f'LD_PRELOAD={self.library}', f'SHUNT_BREAK={RULE}', self.plain)
 		self.assertWorks('env', '-u', 'LD_PRELOAD', self.command, 'run', '--', self.plain)
-		self.assertWorks('env', '-i', self.command, 'run', '--break', RULE, '--', self.plain)
+		self.assertWorks('env', '-i', state, self.command, 'run', '--break', RULE, '--', self.plain)
 		self.assertEqual(self.shunt('run', 'env', '-i').stdout, '')
 		self.assertEqual(self.shunt('run', 'sh', '-c', f'env -i {self.plain}').stdout, BARE)
 
@@ -578,11 +583,20 @@ class Starters(_Doctor):
 		self.assertRegex(text, "(?m)^no    .*sudo: set-user-ID root: .*; put 'shunt run --' behind it")
 		self.assertEqual(self.shunt('run', 'sudo', self.plain, user=USER, extra=where).returncode, 125)
 
+	def test_what_sudo_itself_gives_the_program_counts(self):
+		self.need_root()
+		self.copy('sudo', shutil.which('env'), 0o4755)
+		where = {'PATH': self.scratch + ':/usr/bin:/bin'}
+		words = ['sudo', f'LD_PRELOAD={self.library}', self.plain]
+		self.doctor(*words, user=USER, extra=where)
+		self.assertEqual(self.shunt('run', *words, user=USER, extra=where).returncode, 0)
+
 	def test_a_login(self):
 		if not harness.find_program('su') or not harness.find_program('runuser'):
 			self.skipTest('no su')
 		for words in (['su', '-'], ['su', '-l', 'root'], ['runuser', '--login', 'root']):
-			self.assertIn('drops LD_PRELOAD', self.doctor(*words, '-c', 'true', code=1))
+			self.assertRegex(self.doctor(*words, '-c', 'true', code=1),
+				'(?m)^no    .*(drops LD_PRELOAD|set-user-ID root): what it starts runs without the library')
 			self.assertEqual(self.shunt('run', '--', *words, '-c', 'true').returncode, 125)
 		if os.geteuid() == 0:
 			self.doctor('su', 'root', '-c', self.plain)
@@ -915,6 +929,17 @@ class Processes(_Doctor):
 		self.shunt('trip', 'PAY')
 		self.assertEqual(self.guards(process)[first][1], f'established guarded by PAY ({at}): open')
 
+	def test_circuits_of_rules_that_others_have(self):
+		"""Each process is under its own, though both share the segment."""
+		server = self.echo()
+		for name in ('ONE', 'TWO'):
+			self.rules = {name: f'127.0.0.1:{server.port}'}
+			process, _, (fd,) = self.client(('127.0.0.1', server.port, 'v4'))
+			setattr(self, name, (process, fd))
+		for name in ('ONE', 'TWO'):
+			process, fd = getattr(self, name)
+			self.assertIn(f'guarded by {name} (', self.guards(process)[fd][1])
+
 	def test_rules_by_name(self):
 		server = self.echo()
 		for setting, words in (('', f'guarded by PAY (localhost:{server.port}): closed'),
@@ -952,10 +977,10 @@ class Processes(_Doctor):
 		self.settings['SHUNT_STATE'] = 'private'
 		process, _, (fd,) = self.client(('127.0.0.1', server.port, 'v4'))
 		self.assertRegex(self.doctor(str(process.pid)), '(?m)^warn  its circuits are its own, as SHUNT_STATE=private')
-		self.assertIn('guarded by PAY', self.guards(process)[fd][1])
+		self.assertRegex(self.guards(process)[fd][1], r'\Aestablished guarded by PAY \(.*\): closed\Z')
 		self.settings['SHUNT_STATE'] = self.scratch
 		process, _, (fd,) = self.client(('127.0.0.1', server.port, 'v4'))
-		self.assertRegex(self.doctor(str(process.pid)), '(?m)^warn  its circuits are its own: it could not use')
+		self.assertRegex(self.doctor(str(process.pid)), '(?m)^warn  its circuits are its own: it could not use .* regular file')
 
 	def test_a_connection_that_came_from_elsewhere(self):
 		"""Connected before the library was there: the rule matches, and nothing guards it."""

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Where nothing fails a program behaves with the library as without: output, exit code, system calls."""
+import os
+
 import harness
 import daemons
 import parity
@@ -13,6 +15,7 @@ COMMANDS = [
 	'sort /etc/passwd | head -n 3', 'date -u +%Y', 'env | grep -v -e SHUNT_ -e LD_PRELOAD -e ^_= | sort',
 	'exec 0<&- 1>&-; echo lost; exit 5', 'sleep 0.1 & wait; echo done', '(exec bash -c "echo inner; exit 9"); echo $?',
 	'curl -s URL', 'curl -si URL | grep -v -i date', 'curl -sf URL/missing; echo $?', 'curl -s URL URL URL', 'curl -sI URL | head -n 1',
+	'curl -s --tcp-fastopen URL', 'curl -s --tcp-fastopen http://HOST:1/; echo $?',
 	'wget -qO- URL', 'wget -qO- URL/missing; echo $?', 'exec 3<>/dev/tcp/HOST/PORT; printf "GET / HTTP/1.0\\r\\n\\r\\n" >&3; tail -n 1 <&3',
 	'printf "GET / HTTP/1.0\\r\\n\\r\\n" | nc -N HOST PORT | tail -n 1',
 	'/usr/bin/python3 -c "import urllib.request as u; print(u.urlopen(\'URL\').read())"',
@@ -36,8 +39,7 @@ TRACED = {
 	'curl': 'curl -s -o /dev/null URL/',
 	'wget': 'wget -q -O /dev/null URL/',
 	'python': '/usr/bin/python3 -c "import urllib.request as u; u.urlopen(\'URL\').read()"',
-	'bash': 'bash -c "exec 3<>/dev/tcp/HOST/PORT; printf \'GET / HTTP/1.0\\r\\n\\r\\n\' >&3; cat <&3 >/dev/null"',
-	'netcat': 'bash -c "printf \'GET / HTTP/1.0\\r\\n\\r\\n\' | nc -N HOST PORT >/dev/null"',
+	'bash': 'bash -c "exec 3<>/dev/tcp/HOST/PORT; printf \'GET / HTTP/1.0\\r\\n\\r\\n\' >&3; read -r line <&3"',
 	'git': 'git --version',
 	'ls': 'ls -l /proc/self/fd',
 }
@@ -51,6 +53,20 @@ WAYS = {
 	'a rule whose circuit is closed': {'TARGET': '127.0.0.1:PORT'},
 	LOGGED: {'OTHER': '127.0.0.1:1 force=open', 'TARGET': '127.0.0.1:PORT'},
 }
+
+
+# The child that libc's fork made, and one that libc knows nothing of.
+FORKS = r'''
+import ctypes, os, socket, sys
+libc = ctypes.CDLL(None)
+for port, fork in (1, os.fork), (2, lambda: libc.syscall(57)):
+	pid = fork()
+	if pid == 0:
+		socket.socket().connect_ex(('127.0.0.1', port))
+		os._exit(0)
+	os.waitpid(pid, 0)
+	print(pid, flush=True)
+'''
 
 
 class Parity(harness.Case):
@@ -93,6 +109,16 @@ class Parity(harness.Case):
 
 	def test_with_an_open_circuit_for_another_port_and_a_log(self):
 		self.assertSame(LOGGED)
+
+	def test_the_events_of_a_forked_child_bear_its_number(self):
+		"""Which it learns without asking the kernel."""
+		if os.uname().machine != 'x86_64':
+			self.skipTest('no fork among the system calls of this machine')
+		self.rules['TARGET'] = '127.0.0.1:1-2 consecutive=1'
+		result = self.run_program([harness.PYTHON, '-c', FORKS])
+		self.assertEqual(result.returncode, 0, result)
+		tripped = [str(event['pid']) for event in self.events() if event['event'] == 'tripped']
+		self.assertEqual(tripped, result.stdout.split())
 
 	def test_real_programs_make_the_same_system_calls(self):
 		"""From main() on. How often they wait hangs on the moment that bytes arrive, and how often they ask for

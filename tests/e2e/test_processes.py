@@ -36,6 +36,12 @@ class Threads(processes.Program):
 	def test_setns(self):
 		self.assertTimerWasThere(self.both('joins'))
 
+	def test_setuid_reaches_all_threads(self):
+		self.assertTimerWasThere(self.both('users', '127.0.0.1/32 volume=1 sleep=1s'))
+
+	def test_setuid_while_the_timer_thread_comes_and_goes(self):
+		self.both('users', '127.0.0.1/32 volume=1 sleep=1ms')
+
 	def test_a_single_threaded_program_stays_so(self):
 		ours = self.both('stays_single')
 		if not harness.BARE:

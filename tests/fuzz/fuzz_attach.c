@@ -64,7 +64,7 @@ static void call(struct segment *segment, unsigned int number, uint64_t now_ns)
 		return;
 	if (number % 3 == 2)
 		own.window = (struct window_shape){ .calls = 100 };
-	breaker_acquire(&breaker, now_ns, number, &permit, &(struct place){ 0 });
+	breaker_acquire(&breaker, now_ns, number, &permit, &(place_t){ 0 });
 	breaker_report(&breaker, permit, number % 2 ? OUTCOME_SUCCESS : OUTCOME_TIMEOUT, number,
 			now_ns + number);
 	FUZZ_EXPECT(breaker_state(&breaker, now_ns) <= CIRCUIT_HALF_OPEN);

@@ -16,19 +16,20 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 GROUPS = ('web', 'languages', 'data', 'tools', 'servers')
-COLUMNS = ('program', 'version', 'what it did', 'bytes', 'exit code', 'calls', 'compared')
+COLUMNS = ('program', 'version', 'what it did', 'bytes', 'exit code', 'calls', 'same?', 'compared')
 
 HEAD = '''# Programs
 
 Real programs at real work on a healthy server, each once bare and once through `shunt run` with a rule for that
-server (`abandon=20s`: a busy machine is no finding). Every one of them gave the same bytes on stdout and stderr and the same exit code, and its segment said
+server. Every one of them gave the same bytes on stdout and stderr and the same exit code, and its segment said
 afterwards: the rule matched, calls succeeded, none failed or timed out, the circuit is closed. `./scripts/test matrix`
 runs them all and prints this table; `./scripts/test matrix-docs` writes this page.
 
 *bytes* is how many were compared on stdout and stderr, *calls* how many the library counted as a success. Where a
-program prints times by its nature they are cut out, by a filter that is named in *compared* and that leaves everything
-else; the filters are in `tests/matrix/`. For a server, the library is in the server, the calls are those to its
-upstream, and the bytes are what its client prints.
+program prints times by its nature they are cut out, by a filter that is named in *compared*, stands beside the row in
+`tests/matrix/`, and leaves everything else. For a server, the library is in the server, the calls are those to its
+upstream, and the bytes are what its client prints. Rules say `abandon=20s`, so that a busy machine is no finding, and
+`guard=connect` for the replica, whose reports nobody answers.
 
 '''
 
@@ -66,7 +67,7 @@ def read(directory):
 
 
 def cells(result):
-	return [str(result[key]) for key in ('program', 'version', 'did', 'bytes', 'code', 'calls', 'compared')]
+	return [str(result[key]) for key in ('program', 'version', 'did', 'bytes', 'code', 'calls', 'same', 'compared')]
 
 
 def markdown(results):
@@ -81,6 +82,10 @@ def text(results):
 
 
 def write_docs(results, path):
+	missing = [result for result in results if result['same'] != 'yes']
+	if missing or not results:
+		print(f'{path} stays as it is: {len(missing)} of {len(results)} rows are not the same', file=sys.stderr)
+		return 1
 	with open(path, 'w', encoding='utf-8') as file:
 		file.write(HEAD)
 		for group in GROUPS:
@@ -88,6 +93,7 @@ def write_docs(results, path):
 			if mine:
 				module = importlib.import_module('test_' + group)
 				file.write(f'## {group.capitalize()}\n{module.__doc__.strip()}\n\n{markdown(mine)}\n')
+	return 0
 
 
 def check(path, setup):
@@ -124,9 +130,8 @@ def main():
 		return check(*arguments)
 	results = read(arguments[0])
 	if command == 'docs':
-		write_docs(results, arguments[1])
-	else:
-		print(text(results), end='')
+		return write_docs(results, arguments[1])
+	print(text(results), end='')
 	return 0
 
 

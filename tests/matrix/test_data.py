@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Clients of databases, caches, directories and queues."""
 import matrix
-from filters import Filter
+from named_filters import Filter
 from matrix import UNTOUCHED, Row
 
 PGBENCH = Filter('all but timings', r'^latency average = (.*)', r'^initial connection time = (.*)', r'^average connection time = (.*)',

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The runtimes of programming languages: each has its own way with sockets, threads and memory."""
 import matrix
-from filters import Filter
+from named_filters import Filter
 from matrix import Row
 
 JAVA = 'java -XX:TieredStopAtLevel=1 -Xmx128m -Xshare:auto'

@@ -96,7 +96,7 @@ exec stunnel conf'''),
 		' nc 127.0.0.1 "$FRONT" | tail -n 1; done', needs=('ncat', 'nc', 'socat'),
 		server='exec ncat -l -k 127.0.0.1 "$FRONT" --sh-exec "exec socat - TCP:127.0.0.1:$PORT"'),
 	Row('node', 'a proxy', f'{FILES}; {LOAD}', package='nodejs', needs=('node', 'ab'), calls=411, server='exec node "$PROGRAMS/front.js"'),
-	Row('gunicorn', 'two processes of python in threads', FILES, calls=11, server='cd "$PROGRAMS"; exec gunicorn --log-level critical -w 2 --threads 4'
+	Row('gunicorn', 'two processes of python in threads', FILES, calls=11, server='cd "$PROGRAMS"; exec gunicorn --log-level critical --graceful-timeout 2 -w 2 --threads 4'
 		' -b "127.0.0.1:$FRONT" front:application'),
 	Row('php-fpm', 'scripts that ask a server', 'for i in 1 2 3; do SCRIPT_FILENAME="$PROGRAMS/fetch.php" REQUEST_METHOD=GET QUERY_STRING="base=$URL" cgi-fcgi -bind -connect'
 		' "127.0.0.1:$FRONT"; done', needs=('php-fpm8.2', 'cgi-fcgi'), calls=33, server='''cat >conf <<END
@@ -133,7 +133,7 @@ initdb -D data -A trust -U postgres -N --no-locale -E UTF8 >&2
 exec postgres -D data -p "$FRONT" -h 127.0.0.1 -k "" -c fsync=off -c shared_buffers=16MB'''),
 	# A replica goes on reporting without being answered: no requests, so the rule looks at its connecting alone.
 	Row('redis-server', 'a replica', 'redis-cli -p "$PORT" set greeting hello; until [ "$(redis-cli -p "$FRONT" get greeting)" = hello ]; do :; done;'
-		' seq -f "SET key%.0f value" 2000 | redis-cli -p "$PORT" --pipe | tail -n 1; redis-cli -p "$PORT" wait 1 20000; redis-cli -p "$FRONT" dbsize',
+		' seq -f "SET key%.0f value" 2000 | redis-cli -p "$PORT" --pipe | tail -n 1; until [ "$(redis-cli -p "$FRONT" dbsize)" = 2001 ]; do :; done; redis-cli -p "$FRONT" get key2000',
 		on='redis', needs=('redis-server', 'redis-cli'), rule='127.0.0.1:{port} guard=connect', before='redis-cli -p "$PORT" flushall', calls=1,
 		server='exec redis-server --port "$FRONT" --bind 127.0.0.1 --save "" --replicaof 127.0.0.1 "$PORT" --dir "$PWD"'),
 	Row('mosquitto', 'a bridge to another', 'mosquitto_pub -p "$PORT" -t news -m hello -r -q 1; mosquitto_sub -p "$FRONT" -t news -C 1 -W 30',

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
 """Version control, remote shells, mail, names, relays and other tools of the trade."""
 import matrix
-from filters import Filter
+from named_filters import Filter
 from matrix import UNTOUCHED, Row
 
 IPERF = Filter('all but counts and timings', r'^\[(?: *\d+|SUM)\](.*)', r'port (\d+) connected')
 TLS = Filter('all but keys and times', r'^ +(?:Session-ID|Session-ID-ctx|Resumption PSK|TLS session ticket[^:]*|Start Time|Master-Key): ?(.*)',
-	r'^ +([0-9a-f]{4} - [0-9a-f -]{10,}.*)', r'^read (R BLOCK)$')
+	r'^ +([0-9a-f]{4} - [0-9a-f -]{10,}.*)', r'^Date: (.*)$')
 GNUTLS = Filter('all but keys and times', r'Session ID: (.*)', r'(?:signed using|activated|expires|pin-sha256)[^`]*(`[^\n]*)',
 	r'^(?:\t|- )*(?:sha1|sha256|pin-sha256)[^\n]*?([0-9a-f]{20,}|:\S+)$', r'^- Ephemeral (.*)', r'^\*\*\*.*?(Fetching.*)')
 DIG = Filter('all but the time', r'^;; Query time: (.*)', r'^;; WHEN: (.*)', r'id: (\d+)', r'MSG SIZE  (.*)', r'COOKIE: (.*)')

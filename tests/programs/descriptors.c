@@ -188,9 +188,10 @@ static void number_reused(void)
 static void left_to_stdio(void)
 {
 	struct pair pair = pair_open();
-	FILE *stream = fdopen(pair.client, "r+");
+	FILE *stream;
 	char text[8] = "";
 
+	SAY((stream = fdopen(pair.client, "r+")) != NULL);
 	fputs("ping", stream);
 	fflush(stream);
 	server_answers(pair, 4);
@@ -356,7 +357,7 @@ static void other_commands(void)
 	pair_close(pair);
 }
 
-/* Not of `all`: says what processor time it takes to close whatever there may be, in microseconds. */
+/* Not of `all`: prints the processor time of closing all there may be, in microseconds. */
 static void time_of_closing(int last)
 {
 	struct rusage usage;

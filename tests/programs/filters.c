@@ -28,11 +28,21 @@
 #define SLEEP_MS	150 /* more than the rule's */
 #define NUMBERS_MAX	128
 
+/* Not on newer machines. */
+#ifndef SYS_dup2
+#define SYS_dup2 SYS_dup3
+#endif
+#ifndef SYS_vfork
+#define SYS_vfork SYS_clone
+#endif
+
 static const int own_calls[] = {
 	SYS_write, SYS_socket, SYS_listen, SYS_connect, SYS_accept, SYS_sendto, SYS_recvfrom,
 	SYS_close, SYS_clock_nanosleep, SYS_exit_group, SYS_exit, SYS_rt_sigreturn,
 };
-static const int descriptor_calls[] = { SYS_dup, SYS_dup3, SYS_dup2, SYS_close_range, SYS_shutdown };
+static const int descriptor_calls[] = {
+	SYS_dup, SYS_dup3, SYS_dup2, SYS_close_range, SYS_shutdown,
+};
 static const int child_calls[] = {
 	SYS_clone, SYS_vfork, SYS_wait4, SYS_set_robust_list, SYS_rt_sigprocmask, SYS_rseq,
 };

@@ -32,6 +32,7 @@ static struct iovec room = { text, sizeof(text) };
 static struct iovec ping = { (void *)"ping", 4 };
 static int other_end = -1;       /* of what was born as two */
 static int file = -1;            /* to be copied and passed */
+static int hole = -1;            /* the number that the connection had */
 
 /* Ways to be born. Each returns the lowest free number. */
 
@@ -146,6 +147,21 @@ static int born_fcntl(void)
 	return fcntl(file, F_DUPFD_CLOEXEC, 0);
 }
 
+static int born_dup2(void)
+{
+	return dup2(file, hole);
+}
+
+static int born_dup3(void)
+{
+	return dup3(file, hole, O_CLOEXEC);
+}
+
+static int born_syscall_dup3(void)
+{
+	return (int)syscall(SYS_dup3, file, hole, 0);
+}
+
 static int born_syscall_dup(void)
 {
 	return (int)syscall(SYS_dup, file);
@@ -253,8 +269,11 @@ static const struct birth {
 	{ "inotify", born_inotify },
 	{ "memfd", born_memfd },
 	{ "dup", born_dup },
+	{ "dup2", born_dup2 },
+	{ "dup3", born_dup3 },
 	{ "fcntl", born_fcntl },
 	{ "syscall dup", born_syscall_dup },
+	{ "syscall dup3", born_syscall_dup3 },
 	{ "syscall open", born_syscall_open },
 	{ "datagram socket", born_datagram },
 	{ "unix socket", born_unix },
@@ -434,7 +453,8 @@ static void change_hands(struct pair pair, const struct birth *birth, size_t fir
 {
 	int fd;
 
-	close_unseen(pair.client);
+	hole = pair.client;
+	close_unseen(hole);
 	fd = birth->make();
 	printf("%s: %s\n", birth->name, fd == pair.client ? "got the number" : "another number");
 	fcntl(fd, F_SETFL, O_NONBLOCK | fcntl(fd, F_GETFL));

@@ -208,8 +208,8 @@ static void resolver_is_dead(void)
 			&h_error));
 	printf("%s, %s, %d\n", strerrorname_np(error), result ? "an entry" : "none", h_error);
 	h_error = 99;
-	error = (int)SAY(gethostbyname2_r(UNKNOWN, AF_INET6, &entry, buffer, sizeof(buffer), &result,
-			&h_error));
+	error = (int)SAY(gethostbyname2_r(
+			UNKNOWN, AF_INET6, &entry, buffer, sizeof(buffer), &result, &h_error));
 	printf("%s, %s, %d\n", strerrorname_np(error), result ? "an entry" : "none", h_error);
 }
 
@@ -251,7 +251,7 @@ static long memory_kib(void)
 	return kib;
 }
 
-/* Not of `all`: says on stderr by how much memory grew while COUNT names were looked up, twice. */
+/* Not of `all`: prints by how much memory grows while COUNT names are looked up a second time. */
 static void many_names(const char *count)
 {
 	int names = atoi(count);

@@ -167,8 +167,8 @@ void server_answers(struct pair pair, size_t size)
 	char text[4096];
 
 	while (size > 0) {
-		ssize_t got = must((int)recv(pair.server, text,
-				size < sizeof(text) ? size : sizeof(text), MSG_WAITALL), "read a request");
+		size_t part = size < sizeof(text) ? size : sizeof(text);
+		ssize_t got = must((int)recv(pair.server, text, part, MSG_WAITALL), "be asked");
 
 		if (got == 0)
 			break;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Little stack. What a call takes of it goes to stderr, a line `NAME BYTES` each, to be compared with
- * the same bare.
+ * Little stack. What a call takes of it goes to stderr, a line `NAME BYTES` each, to be compared
+ * with the same bare.
  */
 #include <limits.h>
 #include <netdb.h>
@@ -169,8 +169,8 @@ static void least(void)
 	close(pair.server);
 }
 
-/* The first call that is hooked comes from a handler, on a stack that holds little more than what the
- * kernel puts there. */
+/* The first call that is hooked comes from a handler, on a stack that holds little more than what
+ * the kernel puts there. */
 
 static volatile int handled;
 

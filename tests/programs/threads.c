@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Programs for whom a thread that they did not make is not harmless, and ends of processes that have
- * threads. What stdout gets is the same bare and with an open circuit; stderr tells of the threads
- * there are, for whoever wants to know whether one of ours was there.
+ * Programs for whom a thread that they did not make is not harmless, and ends of processes that
+ * have threads. What stdout gets is the same bare and with an open circuit; stderr tells of the
+ * threads there are, for whoever wants to know whether one of ours was there.
  */
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -259,6 +260,53 @@ static void joins(void)
 	}
 }
 
+/* setuid() asks every thread that libc knows, and waits for all of them. */
+static void gives_up_privileges(void)
+{
+	threaded_circuit_opens();
+	SAY(setresgid(65534, 65534, 65534));
+	SAY(setresuid(65534, 65534, 65534));
+	must(system("cat /proc/$PPID/task/*/status | grep -E '^(Uid|Gid)' | sort -u"), "look");
+	circuit_opens();
+	exit(0);
+}
+
+static _Atomic bool is_over;
+
+static void *changes_user(void *unused)
+{
+	while (!is_over)
+		must(seteuid(geteuid()), "stay the same");
+	return unused;
+}
+
+/* While the thread that they have to ask comes and goes. */
+static void stays_the_same(void)
+{
+	struct sockaddr_in dead = address_refusing();
+	int fd = stream_socket(0);
+	pthread_t threads[2];
+
+	for (size_t i = 0; i < COUNT(threads); i++)
+		pthread_create(&threads[i], NULL, changes_user, NULL);
+	for (int i = 0; i < 300; i++) {
+		for (int j = 0; j < 100; j++)
+			connect(fd, as_sockaddr(&dead), sizeof(dead));
+		usleep(1000);
+	}
+	is_over = true;
+	for (size_t i = 0; i < COUNT(threads); i++)
+		pthread_join(threads[i], NULL);
+	close(fd);
+	exit(0);
+}
+
+static void users(void)
+{
+	in_child("gives up privileges", gives_up_privileges);
+	in_child("stays the same", stays_the_same);
+}
+
 /* No thread in a program that has none: libc would take locks it had spared. */
 static void stays_single(void)
 {
@@ -433,6 +481,7 @@ int main(int argc, char *argv[])
 		SCENE(unshares),
 		SCENE(unshares_again_and_again),
 		SCENE(joins),
+		SCENE(users),
 		SCENE(exits_of_a_thread),
 		SCENE(exits_of_main),
 		SCENE(codes),

@@ -179,6 +179,27 @@ Test(exchange_tls, a_server_that_leaves_after_the_programs_own_farewell_did_not_
 	cr_expect_eq(fails(1500, 0), OUTCOME_TIMEOUT);
 }
 
+Test(exchange_tls, a_server_that_left_without_reading_the_farewell_did_not_fail)
+{
+	/* Its close resets what it has not read. After one short record, which was the answer. */
+	asks13();
+	receives(11, 23, 271);
+	sends(12, 23, 19);
+	cr_expect_eq(fails(13, ECONNRESET), OUTCOME_SUCCESS);
+	asks13();
+	sends(12, 23, 19);
+	cr_expect_eq(fails(13, ECONNRESET), OUTCOME_UNUSED);
+	asks13();
+	sends(12, 23, 19);
+	cr_expect_eq(fails(1500, ECONNRESET), OUTCOME_TIMEOUT);
+
+	/* What was asked for again is a failure again. */
+	asks13();
+	sends(11, 23, 19);
+	sends(11, 23, 1200);
+	cr_expect_eq(fails(12, ECONNRESET), OUTCOME_FAILURE);
+}
+
 Test(exchange_tls, data_as_short_as_a_farewell_is_none_when_more_follows)
 {
 	asks13();

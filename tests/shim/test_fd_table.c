@@ -241,3 +241,47 @@ Test(fd_table_start, what_was_taken_in_vain_goes_back)
 	cr_assert_eq(space_used(), before);
 	cr_assert_null(fd_table_find(3));
 }
+
+Test(fd_table, what_has_no_descriptor_is_not_pinned)
+{
+	struct connection *connection = connect_fd(5);
+
+	cr_expect(fd_table_pin(connection));
+	fd_table_unpin(connection);
+	fd_table_free(fd_table_set(5, FD_OTHER));
+	cr_expect_not(fd_table_pin(connection));
+	cr_expect_eq(atomic_load(&connection->pins), 0);
+}
+
+Test(fd_table, a_descriptor_that_names_a_connection_is_found)
+{
+	struct connection *connection = connect_fd(5);
+
+	cr_expect_null(fd_table_copy(5, 900));
+	cr_expect_eq(fd_table_descriptor(connection), 5);
+	cr_expect_null(fd_table_set(5, FD_OTHER));
+	cr_expect_eq(fd_table_descriptor(connection), 900);
+	cr_expect_eq(fd_table_set(900, FD_OTHER), connection);
+	cr_expect_eq(fd_table_descriptor(connection), -1);
+}
+
+Test(fd_table, the_pool_is_walked_up_to_what_was_ever_used)
+{
+	struct connection *connection = connect_fd(5);
+
+	cr_expect_eq(fd_table_at(0), connection);
+	cr_expect_null(fd_table_at(1));
+	cr_expect_null(fd_table_at(UINT32_MAX));
+}
+
+Test(fd_table, a_new_connection_remembers_no_deadline)
+{
+	struct connection *connection = connect_fd(5);
+
+	atomic_store(&connection->deadline.timeout_ns, 1);
+	atomic_store(&connection->deadline.senders, 1);
+	fd_table_free(fd_table_set(5, FD_OTHER));
+	cr_assert_eq(connect_fd(6), connection);
+	cr_expect_eq(atomic_load(&connection->deadline.timeout_ns), 0);
+	cr_expect_eq(atomic_load(&connection->deadline.senders), 0);
+}

@@ -11,7 +11,9 @@
 #include "core/clock.h"
 #include "shim/call.h"
 #include "shim/gate.h"
+#include "shim/gate_connect.h"
 #include "shim/gate_lifetime.h"
+#include "shim/gate_option.h"
 #include "shim/real.h"
 #include "shim/runtime.h"
 
@@ -88,7 +90,7 @@ static ssize_t send_on(int fd, ssize_t result)
 
 	if (!connection)
 		return result;
-	if (!gate_send(&gate, connection, fd, request))
+	if (!gate_send(&gate, connection, fd, request, 0))
 		return -2;
 	return gate_sent(&gate, result);
 }
@@ -194,6 +196,27 @@ Test(gate, a_datagram_socket_is_never_refused)
 	trip();
 	gate_born(FD, AF_INET, SOCK_DGRAM);
 	cr_expect(ask(&gate, FD, "127.0.0.1", 9));
+}
+
+/* The kernel says EAFNOSUPPORT, whatever the circuit. */
+Test(gate, an_address_of_the_other_family_is_not_refused)
+{
+	struct gate gate;
+
+	trip();
+	gate_born(FD, AF_INET6, SOCK_STREAM);
+	cr_expect(ask(&gate, FD, "127.0.0.1", 9));
+	cr_expect_null(gate.connection);
+	gate_born(FD, AF_INET, SOCK_STREAM);
+	cr_expect_not(ask(&gate, FD, "127.0.0.1", 9));
+}
+
+Test(gate, a_disconnected_socket_is_what_it_was)
+{
+	gate_born(FD, AF_INET6, SOCK_STREAM);
+	gate_receive_timeout(FD, 1000000);
+	cr_assert_not_null(gate_find(FD));
+	cr_expect_eq(gate_find(FD)->kind, FD_STREAM6);
 }
 
 Test(gate, a_socket_that_was_never_seen_being_born_is_let_through_unasked)
@@ -353,7 +376,7 @@ Test(gate, what_comes_back_to_a_closed_descriptor_is_no_news_of_its_successor)
 	gate_born(FD, AF_INET, SOCK_STREAM);
 	cr_assert(ask(&connecting, FD, "127.0.0.1", 9));
 	gate_connected(&connecting, 0);
-	cr_assert(gate_send(&sending, gate_find(FD), FD, request));
+	cr_assert(gate_send(&sending, gate_find(FD), FD, request, 0));
 	cr_assert(gate_receive(&receiving, gate_find(FD), FD, request, 0));
 	gate_close(FD);
 	gate_born(FD + 1, AF_INET, SOCK_STREAM);

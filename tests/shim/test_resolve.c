@@ -192,7 +192,7 @@ static uint64_t total(enum cell_total which)
 
 static uint64_t unbounded(void)
 {
-	return atomic_load(&runtime.rule_records[0]->unbounded);
+	return atomic_load(&runtime.rule_records[0]->unenforced[UNENFORCED_LOOKUP]);
 }
 
 static enum circuit_state state(void)

@@ -17,12 +17,14 @@
 #include "core/breaker.h"
 #include "core/control.h"
 #include "core/clock.h"
+#include "shim/deadline.h"
 #include "shim/runtime.h"
 #include "shim/thread.h"
 #include "shim/timer.h"
 #include "tests/support/sanitized.h"
 
 #define SLEEP "20ms"
+#define HOUR_NS 3600000000000ull
 
 static void start(void)
 {
@@ -369,4 +371,99 @@ Test(timer, a_main_that_left_by_pthread_exit_is_not_kept_alive)
 	cr_assert_eq(waitpid(child, &status, 0), child);
 	cr_assert(WIFEXITED(status));
 	cr_assert_eq(WEXITSTATUS(status), 42);
+}
+
+/* A connection whose calls have deadlines keeps it there. */
+static bool watch_deadlines(void)
+{
+	struct connection *stale, *connection = fd_table_find(5);
+
+	if (!connection) {
+		cr_assert(fd_table_start());
+		connection = fd_table_connect(5, &stale);
+	}
+	for (size_t i = 0; i < runtime.config.rule_count; i++)
+		runtime.config.rules[i].settings.timeout_ns = HOUR_NS;
+	connection->rule = &runtime.config.rules[0];
+	deadline_begin(connection, 5);
+	return timer_watch_deadlines(clock_now_ns() + HOUR_NS);
+}
+
+Test(timer, deadlines_start_it_in_a_single_threaded_program_too)
+{
+	int status;
+	pid_t child = fork();
+
+	if (child == 0) {
+		__libc_single_threaded = true;
+		runtime.config.timer = TIMER_AUTO;
+		_exit(watch_deadlines() && thread_count() == 2 ? 0 : 1);
+	}
+	cr_assert_eq(waitpid(child, &status, 0), child);
+	cr_assert_eq(status, 0);
+}
+
+Test(timer, deadlines_do_not_start_it_where_it_is_off)
+{
+	unsigned long before = thread_count();
+
+	runtime.config.timer = TIMER_OFF;
+	cr_assert_not(watch_deadlines());
+	cr_assert_eq(thread_count(), before);
+}
+
+static void block(int number)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, number);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+}
+
+static void handle(int number)
+{
+	(void)number;
+}
+
+Test(timer, deadlines_start_it_where_a_signal_without_a_handler_is_blocked)
+{
+	unsigned long before = thread_count();
+
+	block(SIGUSR2);
+	cr_assert(watch_deadlines());
+	cr_assert_eq(thread_count(), before + 1);
+}
+
+Test(timer, deadlines_start_it_where_a_signal_is_blocked_as_java_does)
+{
+	unsigned long before = thread_count();
+
+	signal(SIGQUIT, handle);
+	block(SIGQUIT);
+	cr_assert(watch_deadlines());
+	cr_assert_eq(thread_count(), before + 1);
+}
+
+Test(timer, deadlines_do_not_start_it_where_a_handler_may_be_running)
+{
+	unsigned long before = thread_count();
+
+	signal(SIGUSR2, handle);
+	block(SIGUSR2);
+	errno = EDOM;
+	cr_assert_not(watch_deadlines());
+	cr_assert_eq(errno, EDOM);
+	cr_assert_eq(thread_count(), before);
+}
+
+Test(timer, it_ends_with_the_last_connection_that_has_deadlines)
+{
+	unsigned long before = thread_count();
+
+	cr_assert(watch_deadlines());
+	cr_assert_eq(thread_count(), before + 1);
+	fd_table_free(fd_table_set(5, FD_OTHER));
+	wait_for_threads(before);
+	cr_assert_not(timer_is_running());
 }

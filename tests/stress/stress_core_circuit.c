@@ -155,7 +155,7 @@ static struct permit begin_call(struct worker *worker)
 	atomic_fetch_add(&shared->acquires.begun, 1);
 	decision = breaker_acquire(
 			&worker->breaker, clock_now_ns(), next_random(&worker->random), &permit,
-			&(struct place){ 0 });
+			&(place_t){ 0 });
 	atomic_fetch_add(decision.is_admitted ? &shared->admitted : &shared->refused, 1);
 	atomic_fetch_add(&shared->acquires.ended, 1);
 	count_transition(decision.transition);
@@ -369,7 +369,7 @@ static void check_recovery(void)
 	uint64_t now_ns = clock_now_ns() + SECOND;
 	struct permit permit;
 
-	if (!breaker_acquire(&breaker, now_ns, 0, &permit, &(struct place){ 0 }).is_admitted)
+	if (!breaker_acquire(&breaker, now_ns, 0, &permit, &(place_t){ 0 }).is_admitted)
 		complain("calls let through in the end", 1, 0);
 	breaker_report(&breaker, permit, OUTCOME_SUCCESS, 0, now_ns);
 	if (breaker_state(&breaker, now_ns) != CIRCUIT_CLOSED)

@@ -118,7 +118,7 @@ static void call(enum outcome outcome, char *value)
 	for (long left = strtol(value, NULL, 10); left > 0; left--) {
 		struct permit permit;
 
-		breaker_acquire(&one, now_ns(), 0, &permit, &(struct place){ 0 });
+		breaker_acquire(&one, now_ns(), 0, &permit, &(place_t){ 0 });
 		breaker_report(&one, permit, outcome, 1000000, now_ns());
 	}
 }

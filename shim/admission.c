@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: MIT */
+#include "shim/admission.h"
+
+#include <errno.h>
+
+#include "core/breaker.h"
+#include "core/clock.h"
+#include "shim/holder.h"
+#include "shim/real.h"
+#include "shim/runtime.h"
+
+/* In the queue of a bulkhead. A caller may leave by longjmp: the thread's next call gives it up. */
+static _Thread_local place_t queued;
+
+static struct bulkhead bulkhead_for(const struct asking *asking, enum bulkhead_purpose purpose)
+{
+	return bulkhead_of(holder_ready(), asking->cell_hash, purpose);
+}
+
+/* True where a place was taken, or none is needed. */
+static bool take_connection(const struct asking *asking, place_t *ret_place)
+{
+	uint32_t limit = asking->rule->settings.connections;
+	struct bulkhead bulkhead;
+
+	*ret_place = 0;
+	if (!limit || !asking->is_connect || runtime.observe)
+		return true;
+	bulkhead = bulkhead_for(asking, BULKHEAD_CONNECTIONS);
+	return bulkhead_take(&bulkhead, holder_ready(), limit, ret_place) != BULKHEAD_FULL;
+}
+
+static bool is_open(const struct asking *asking, uint64_t now_ns)
+{
+	struct breaker breaker = runtime_breaker(asking->rule, asking->cell);
+
+	return breaker_state(&breaker, now_ns) == CIRCUIT_OPEN;
+}
+
+/* An open circuit refuses first. Otherwise the place of the connection comes before the permit,
+ * which would have to be given back without it. */
+static enum admission ask(const struct asking *asking, struct admitted *ret,
+		enum bulkhead_purpose *ret_full)
+{
+	enum admission admission;
+
+	*ret_full = BULKHEAD_CONNECTIONS;
+	if (!take_connection(asking, &ret->place) && !is_open(asking, ret->now_ns))
+		return CALL_NO_PLACE;
+	*ret_full = BULKHEAD_CALLS;
+	admission = call_ask(asking->rule, asking->cell, asking->cell_hash, ret->now_ns,
+			&ret->ticket);
+	if (admission != CALL_ADMITTED)
+		holder_give(asking->cell, ret->place);
+	return admission;
+}
+
+static void reject(const struct asking *asking, enum cell_total reason, uint64_t now_ns)
+{
+	struct breaker breaker = runtime_breaker(asking->rule, asking->cell);
+	enum transition transition = breaker_reject(&breaker, reason, now_ns);
+
+	if (transition != TRANSITION_NONE)
+		runtime_announce(&breaker, transition);
+}
+
+static bool may_wait(const struct asking *asking)
+{
+	int error = errno;
+	int flags;
+
+	if (asking->may_not_wait || !asking->rule->settings.queue ||
+			atomic_load_explicit(&runtime.has_filter, memory_order_relaxed))
+		return false;
+	flags = real()->fcntl(asking->fd, F_GETFL);
+	errno = error;
+	return flags >= 0 && !(flags & O_NONBLOCK);
+}
+
+static bool join_queue(const struct asking *asking)
+{
+	struct bulkhead queue = bulkhead_for(asking, BULKHEAD_QUEUE);
+	uint32_t limit = asking->rule->settings.queue;
+
+	if (bulkhead_take(&queue, holder_ready(), limit, &queued) == BULKHEAD_TAKEN)
+		return true;
+	return holder_reclaim(&queue, clock_now_ns()) &&
+	       bulkhead_take(&queue, holder_ready(), limit, &queued) == BULKHEAD_TAKEN;
+}
+
+static void leave_queue(void)
+{
+	place_t place = queued;
+
+	queued = 0;
+	if (place)
+		place_give(&runtime.segment->places, place);
+}
+
+/* What was full is asked again whenever a place came back, until the time is over. */
+static enum admission wait_in_queue(const struct asking *asking, struct admitted *ret,
+		enum bulkhead_purpose full)
+{
+	uint64_t until_ns = ret->now_ns + asking->rule->settings.queue_wait_ns;
+	enum admission admission = CALL_NO_PLACE;
+
+	while (admission == CALL_NO_PLACE && ret->now_ns < until_ns) {
+		uint32_t since = holder_wait_begins(asking->cell);
+		struct bulkhead bulkhead = bulkhead_for(asking, full);
+
+		holder_reclaim(&bulkhead, ret->now_ns);
+		admission = ask(asking, ret, &full);
+		if (admission == CALL_NO_PLACE)
+			holder_wait(asking->cell, since, until_ns);
+		ret->now_ns = clock_now_ns();
+	}
+	return admission;
+}
+
+static bool refuse_full(const struct asking *asking, enum bulkhead_purpose full, bool has_waited,
+		uint64_t now_ns)
+{
+	enum cell_total reason = CELL_TOTAL_rejected;
+
+	if (has_waited)
+		reason = CELL_TOTAL_rejected_queue;
+	else if (full == BULKHEAD_CONNECTIONS)
+		reason = CELL_TOTAL_rejected_connections;
+	reject(asking, reason, now_ns);
+	return false;
+}
+
+/* No place: perhaps the dead hold some, or somebody gives one back in time. */
+__attribute__((noinline)) static bool ask_again(const struct asking *asking, struct admitted *ret,
+		enum bulkhead_purpose full)
+{
+	struct bulkhead bulkhead = bulkhead_for(asking, full);
+	enum admission admission = CALL_NO_PLACE;
+
+	if (holder_reclaim(&bulkhead, ret->now_ns))
+		admission = ask(asking, ret, &full);
+	if (admission != CALL_NO_PLACE)
+		return admission == CALL_ADMITTED;
+	if (!may_wait(asking) || !join_queue(asking))
+		return refuse_full(asking, full, false, ret->now_ns);
+	admission = wait_in_queue(asking, ret, full);
+	leave_queue();
+	if (admission == CALL_NO_PLACE)
+		return refuse_full(asking, full, true, ret->now_ns);
+	return admission == CALL_ADMITTED;
+}
+
+bool admission_ask(const struct asking *asking, uint64_t now_ns, struct admitted *ret)
+{
+	enum bulkhead_purpose full;
+	enum admission admission;
+
+	if (queued)
+		leave_queue();
+	ret->now_ns = now_ns;
+	ret->place = 0;
+	admission = ask(asking, ret, &full);
+	if (admission != CALL_NO_PLACE)
+		return admission == CALL_ADMITTED;
+	return ask_again(asking, ret, full);
+}
+
+void admission_return(const struct asking *asking, const struct admitted *admitted)
+{
+	holder_give(asking->cell, admitted->place);
+	call_return(asking->rule, asking->cell, admitted->ticket, admitted->now_ns);
+}

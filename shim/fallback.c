@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT */
+#include "shim/fallback.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <string.h>
+
+#include "core/clock.h"
+#include "shim/call.h"
+#include "shim/classify.h"
+#include "shim/gate_connect.h"
+#include "shim/holder.h"
+#include "shim/real.h"
+#include "shim/runtime.h"
+
+union peer {
+	struct sockaddr any;
+	struct sockaddr_in v4;
+	struct sockaddr_in6 v6;
+};
+
+/* What is under way there already leads to a fallback: its end is the program's to see. */
+static bool is_fallback(int fd)
+{
+	const struct connection *connection = fd_table_find(fd);
+
+	return connection && !connection->rule && connection->cell;
+}
+
+static enum fd_kind kind_of(int fd)
+{
+	const struct connection *connection = fd_table_find(fd);
+
+	return connection ? connection->kind : fd_table_kind(fd);
+}
+
+/* 0 where the socket cannot reach it. */
+static socklen_t make_peer(enum fd_kind kind, const struct fallback *fallback, union peer *ret)
+{
+	const uint8_t *bytes = fallback->address.bytes;
+
+	if (kind == FD_STREAM && fallback->address.family == 4) {
+		ret->v4 = (struct sockaddr_in){ .sin_family = AF_INET,
+			.sin_port = htons(fallback->port) };
+		memcpy(&ret->v4.sin_addr, bytes, sizeof(ret->v4.sin_addr));
+		return sizeof(ret->v4);
+	}
+	if (kind != FD_STREAM6)
+		return 0;
+	ret->v6 = (struct sockaddr_in6){ .sin6_family = AF_INET6,
+		.sin6_port = htons(fallback->port) };
+	if (fallback->address.family == 6) {
+		memcpy(&ret->v6.sin6_addr, bytes, sizeof(ret->v6.sin6_addr));
+	} else {
+		/* v4-mapped; the kernel says ENETUNREACH where the socket is for IPv6 only. */
+		memset(&ret->v6.sin6_addr.s6_addr[10], 0xff, 2);
+		memcpy(&ret->v6.sin6_addr.s6_addr[12], bytes, 4);
+	}
+	return sizeof(ret->v6);
+}
+
+/* A connection that no rule judges: it is here to hold the place. */
+static struct connection *track(int fd, struct cell *cell, place_t place)
+{
+	struct connection *connection, *stale;
+
+	call_end(fd_table_set(fd, kind_of(fd)));
+	connection = fd_table_connect(fd, &stale);
+	call_end(stale);
+	if (!connection)
+		return NULL;
+	connection->cell = cell;
+	call_hold(connection, place);
+	exchange_begin(&connection->exchange, clock_now_ns());
+	return connection;
+}
+
+static bool take_place(const struct rule *rule, uint64_t cell_hash, place_t *ret_place)
+{
+	struct holder *holder = holder_ready();
+	struct bulkhead bulkhead = bulkhead_of(holder, cell_hash, BULKHEAD_FALLBACK);
+	uint32_t limit = rule->settings.fallback_concurrency;
+
+	*ret_place = 0;
+	if (bulkhead_take(&bulkhead, holder, limit, ret_place) != BULKHEAD_FULL)
+		return true;
+	return holder_reclaim(&bulkhead, clock_now_ns()) &&
+	       bulkhead_take(&bulkhead, holder, limit, ret_place) != BULKHEAD_FULL;
+}
+
+/* A call that failed, not one that says nothing about the peer. */
+static bool calls_for_it(const struct rule *rule, int error)
+{
+	enum outcome outcome = classify_errno(&rule->settings, PHASE_CONNECT, error);
+
+	return error == rule->settings.refuse_errno || outcome == OUTCOME_FAILURE ||
+	       outcome == OUTCOME_TIMEOUT;
+}
+
+static int connect_to(int fd, const union peer *peer, socklen_t length, struct cell *cell,
+		place_t place)
+{
+	int result, error;
+
+	if (!track(fd, cell, place))
+		holder_give(cell, place);
+	cell_count(cell, CELL_TOTAL_fallback);
+	result = real()->connect(fd, &peer->any, length);
+	error = errno;
+	if (result && error != EINPROGRESS && error != EINTR)
+		call_end(fd_table_set(fd, kind_of(fd)));
+	errno = error;
+	return result;
+}
+
+int fallback_connect(int fd, const struct sockaddr *address, socklen_t length)
+{
+	int error = errno;
+	struct cell *cell;
+	uint64_t cell_hash;
+	const struct rule *rule;
+	union peer peer;
+	place_t place;
+
+	if (!runtime.config.has_fallback || !runtime_is_judging() || is_fallback(fd))
+		return -1;
+	rule = gate_judge(address, length, clock_now_ns(), &cell, &cell_hash);
+	if (rule && rule->settings.fallback.address.family && calls_for_it(rule, error)) {
+		length = make_peer(kind_of(fd), &rule->settings.fallback, &peer);
+		if (length && take_place(rule, cell_hash, &place))
+			return connect_to(fd, &peer, length, cell, place);
+	}
+	errno = error;
+	return -1;
+}

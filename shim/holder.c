@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT */
+#include "shim/holder.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/clock.h"
+#include "core/format.h"
+#include "shim/raw.h"
+#include "shim/runtime.h"
+
+#define RECLAIM_NS 200000000ull
+#define NS_PER_S   1000000000ull
+#define WAITS	   1u /* in cell->released: somebody waits; the rest counts */
+#define STAT_SIZE  512 /* the first 22 fields fit */
+/* Of /proc/PID/stat: when the process started, in clock ticks. The second field, in parentheses,
+ * may hold anything. */
+#define START_FIELD 22
+
+static struct holder holder;
+static _Atomic uint64_t reclaimed_ns;
+
+static bool may_call(void)
+{
+	return !atomic_load_explicit(&runtime.has_filter, memory_order_relaxed);
+}
+
+static uint32_t parse_start(const char *stat)
+{
+	const char *at = strrchr(stat, ')');
+
+	for (int field = 2; at && field < START_FIELD; field++)
+		at = strchr(at + 1, ' ');
+	return at ? (uint32_t)strtoull(at + 1, NULL, 10) : 0;
+}
+
+/* 0 where it cannot be told. */
+static uint32_t start_of(uint32_t pid)
+{
+	char path[32], stat[STAT_SIZE];
+	long fd, size;
+
+	text_format(path, sizeof(path), "/proc/%u/stat", pid);
+	fd = raw_syscall(SYS_openat, AT_FDCWD, (long)path, O_RDONLY | O_CLOEXEC, 0, 0, 0);
+	if (fd < 0)
+		return 0;
+	size = raw_syscall(SYS_read, fd, (long)stat, sizeof(stat) - 1, 0, 0, 0);
+	raw_syscall(SYS_close, fd, 0, 0, 0, 0, 0);
+	if (size <= 0)
+		return 0;
+	stat[size] = '\0';
+	return parse_start(stat);
+}
+
+/* Alive where in doubt: a place that is held too long does less harm than one that two hold. */
+static bool is_alive(struct seat_owner owner)
+{
+	uint32_t start;
+
+	if (raw_syscall(SYS_kill, owner.pid, 0, 0, 0, 0, 0) == -ESRCH)
+		return false;
+	start = owner.start ? start_of(owner.pid) : 0;
+	return start == 0 || owner.start == (start & ((1u << SEAT_START_BITS) - 1));
+}
+
+static void take_seat(void)
+{
+	struct seat_owner owner = { .pid = runtime.pid, .start = start_of(runtime.pid) };
+	seat_t there = 0, seat = seat_take(&runtime.segment->seats, owner, is_alive);
+
+	/* Of threads that come here at once the last one's seat is good: a take voids what the same
+	 * process had before. */
+	if (!atomic_compare_exchange_strong_explicit(&holder.seat, &there, seat,
+			    memory_order_acq_rel, memory_order_acquire) &&
+			!seat_is_taken(&runtime.segment->seats, there))
+		atomic_store_explicit(&holder.seat, seat, memory_order_release);
+}
+
+struct holder *holder_ready(void)
+{
+	if (!holder.places) {
+		holder.seats = &runtime.segment->seats;
+		holder.places = &runtime.segment->places;
+	}
+	if (!atomic_load_explicit(&holder.seat, memory_order_acquire) && may_call())
+		take_seat();
+	return &holder;
+}
+
+bool holder_reclaim(const struct bulkhead *bulkhead, uint64_t now_ns)
+{
+	uint64_t last_ns = atomic_load_explicit(&reclaimed_ns, memory_order_relaxed);
+
+	if (!may_call() || (last_ns && clock_elapsed_ns(last_ns, now_ns) < RECLAIM_NS) ||
+			!atomic_compare_exchange_strong_explicit(&reclaimed_ns, &last_ns, now_ns,
+					memory_order_relaxed, memory_order_relaxed))
+		return false;
+	return bulkhead_reclaim(bulkhead, is_alive) > 0;
+}
+
+/* Shared by processes: not FUTEX_PRIVATE. */
+static void wake_all(_Atomic uint32_t *word)
+{
+	raw_syscall(SYS_futex, (long)word, FUTEX_WAKE, INT32_MAX, 0, 0, 0);
+}
+
+void holder_give(struct cell *cell, place_t place)
+{
+	uint32_t seen;
+
+	if (!place || !place_give(&runtime.segment->places, place))
+		return;
+	/* seq_cst, as in holder_wait_begins(): of place and mark, one of the two sees the other. */
+	seen = atomic_load_explicit(&cell->released, memory_order_seq_cst);
+	if (!(seen & WAITS) || !may_call())
+		return;
+	atomic_store_explicit(&cell->released, (seen | WAITS) + 1, memory_order_seq_cst);
+	wake_all(&cell->released);
+}
+
+uint32_t holder_wait_begins(struct cell *cell)
+{
+	return atomic_fetch_or_explicit(&cell->released, WAITS, memory_order_seq_cst) | WAITS;
+}
+
+void holder_wait(struct cell *cell, uint32_t since, uint64_t until_ns)
+{
+	uint64_t now_ns = clock_now_ns(), left_ns = clock_elapsed_ns(now_ns, until_ns);
+	struct timespec wait;
+
+	/* The dead give nothing back: somebody has to look. */
+	if (left_ns > RECLAIM_NS)
+		left_ns = RECLAIM_NS;
+	wait = (struct timespec){ (time_t)(left_ns / NS_PER_S), (long)(left_ns % NS_PER_S) };
+	raw_syscall(SYS_futex, (long)&cell->released, FUTEX_WAIT, since, (long)&wait, 0, 0);
+}
+
+void holder_forked(void)
+{
+	atomic_store_explicit(&holder.seat, 0, memory_order_relaxed);
+}
+
+void holder_leave(void)
+{
+	seat_t seat = atomic_exchange_explicit(&holder.seat, 0, memory_order_acq_rel);
+
+	if (seat && runtime.segment)
+		seat_leave(&runtime.segment->seats, seat);
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/* What handlers the program has, as masks of signals (bit: number - 1). Changes nothing; makes a
+ * system call for each signal that it is asked about. Async-signal-safe, errno is kept. */
+#ifndef SHUNT_SHIM_SIGNALS_H
+#define SHUNT_SHIM_SIGNALS_H
+
+#include <stdint.h>
+
+/* Of these, those that have a handler. */
+uint64_t signals_handled(uint64_t of);
+
+/* Of these, those whose handler makes a system call that it interrupts fail with EINTR (no
+ * SA_RESTART). */
+uint64_t signals_interrupting(uint64_t of);
+
+#endif

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT */
+#include "shim/timed.h"
+
+#include <errno.h>
+#include <sys/socket.h>
+
+#include "core/clock.h"
+#include "shim/call.h"
+#include "shim/deadline.h"
+#include "shim/runtime.h"
+#include "shim/timer.h"
+
+enum timed_answer timed_answer(struct connection *connection, int fd)
+{
+	if (!deadline_has_passed(connection))
+		return TIMED_GOES_ON;
+	if (!deadline_holds(connection, fd)) {
+		call_end(fd_table_set(fd, FD_OTHER));
+		return TIMED_ANOTHER;
+	}
+	errno = ETIMEDOUT;
+	return TIMED_ANSWERED;
+}
+
+/* What our shutdown makes the kernel say. */
+static bool is_our_doing(int error)
+{
+	return error == ECONNRESET || error == ENOTCONN || error == EPIPE;
+}
+
+static bool may_bound(void)
+{
+	return !runtime.observe && !atomic_load_explicit(&runtime.has_filter, memory_order_relaxed);
+}
+
+void timed_begin(struct connection *connection, int fd)
+{
+	int error = errno;
+
+	if (!deadline_begin(connection, fd))
+		runtime_unenforced(connection->rule, UNENFORCED_FILTER);
+	errno = error;
+}
+
+void timed_expect(struct connection *connection)
+{
+	timer_expect(deadline_ns(connection));
+}
+
+/* From now to the deadline, 0 where none runs or it has passed. */
+static uint64_t left_ns(const struct connection *connection)
+{
+	return clock_elapsed_ns(clock_now_ns(), deadline_ns(connection));
+}
+
+/* By the socket's option even where the timer will wake it: some kernels do not let it. */
+void timed_connect(struct connection *connection, int fd, struct bound *bound)
+{
+	uint64_t due_ns = deadline_ns(connection), rest_ns = left_ns(connection);
+
+	if (!due_ns)
+		return;
+	if (!timer_watch_deadlines(due_ns))
+		runtime_unenforced(connection->rule, UNENFORCED_NO_THREAD);
+	if (may_bound())
+		bound_begin(bound, fd, SO_SNDTIMEO, rest_ns);
+}
+
+bool timed_connect_goes_on(struct connection *connection, int fd, const struct bound *bound)
+{
+	uint64_t rest_ns = left_ns(connection);
+
+	return bound_is_set(bound) && rest_ns && bound_goes_on(bound, fd, rest_ns);
+}
+
+int timed_connected(struct connection *connection, int fd, const struct bound *bound, int result)
+{
+	int error = errno;
+
+	if (bound_is_set(bound)) {
+		bound_end(bound, fd);
+		/* The second: one that was made again. */
+		if (result && (error == EINPROGRESS || error == EALREADY))
+			deadline_enforce(connection, clock_now_ns());
+	}
+	if (deadline_has_passed(connection)) {
+		result = -1;
+		error = ETIMEDOUT;
+	}
+	errno = error;
+	return result;
+}
+
+enum timed_answer timed_send(struct connection *connection, int fd)
+{
+	return deadline_send_begins(connection) ? TIMED_GOES_ON : timed_answer(connection, fd);
+}
+
+ssize_t timed_sent(struct connection *connection, ssize_t result)
+{
+	int error = errno;
+
+	deadline_send_ends(connection);
+	if (!deadline_has_passed(connection))
+		timed_expect(connection);
+	else if (result < 0 && is_our_doing(error))
+		error = ETIMEDOUT;
+	errno = error;
+	return result;
+}
+
+enum timed_answer timed_receive(struct connection *connection, int fd, bool waits,
+		struct bound *bound)
+{
+	uint64_t due_ns = deadline_ns(connection), now_ns;
+
+	if (!due_ns)
+		return TIMED_GOES_ON;
+	timer_expect(due_ns);
+	if (timer_is_running() || !may_bound())
+		return TIMED_GOES_ON;
+	now_ns = clock_now_ns();
+	if (due_ns > now_ns && waits)
+		bound_begin(bound, fd, SO_RCVTIMEO, due_ns - now_ns);
+	deadline_enforce(connection, now_ns);
+	return timed_answer(connection, fd);
+}
+
+ssize_t timed_received(struct connection *connection, int fd, const struct bound *bound,
+		ssize_t result)
+{
+	bool has_run_out = bound_is_set(bound) && result < 0 &&
+			(errno == EAGAIN || errno == EWOULDBLOCK);
+	int error = errno;
+
+	if (bound_is_set(bound))
+		bound_end(bound, fd);
+	if (has_run_out) {
+		deadline_enforce(connection, clock_now_ns());
+		/* Another thread sent meanwhile: the program's own wait has no end. */
+		error = EINTR;
+	}
+	if (deadline_has_passed(connection) &&
+			(result == 0 || (result < 0 && (has_run_out || is_our_doing(error))))) {
+		result = -1;
+		error = ETIMEDOUT;
+	}
+	errno = error;
+	return result;
+}
