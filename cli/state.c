@@ -224,7 +224,7 @@ bool state_log_is_writable(const struct config *config, char *ret)
 	return false;
 }
 
-/* Where a rule's `timeout` does less than it says; a line for each reason. */
+/* Where a rule's timeouts do less than they say; a line for each reason. */
 static size_t note_unenforced(const struct segment *segment, char (*ret)[STATE_NOTE_SIZE])
 {
 	static const char *const said[] = {
@@ -233,6 +233,9 @@ static size_t note_unenforced(const struct segment *segment, char (*ret)[STATE_N
 			"could be made)",
 		[UNENFORCED_FILTER] = "%s: timeout was not enforced on %u connection%s: under a "
 			"seccomp filter the library makes no system calls of its own",
+		[UNENFORCED_LOOKUP] = "%s: resolve-timeout did not bound %u lookup%s: no thread "
+			"could run for them, or the program has namespaces or a resolver state "
+			"(_res) of its own",
 	};
 	struct segment_rule_view rule;
 	size_t count = 0;
@@ -241,11 +244,11 @@ static size_t note_unenforced(const struct segment *segment, char (*ret)[STATE_N
 		if (!segment_rule_read(segment, i, &rule))
 			continue;
 		for (int why = 0; why < UNENFORCED_COUNT; why++) {
-			uint32_t connections = rule.unenforced[why];
+			uint32_t calls = rule.unenforced[why];
 
-			if (connections)
+			if (calls)
 				snprintf(ret[count++], STATE_NOTE_SIZE, said[why], rule.name,
-						connections, connections == 1 ? "" : "s");
+						calls, calls == 1 ? "" : "s");
 		}
 	}
 	return count;

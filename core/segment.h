@@ -24,10 +24,11 @@
 #define SEGMENT_RULES 128
 #define SEGMENT_PATH_SIZE 256
 
-/* Why a connection's `timeout` does not bound all that it should. */
+/* Why a connection's `timeout`, or a lookup's, does not bound all that it should. */
 enum unenforced {
 	UNENFORCED_NO_THREAD, /* no timer thread may run: blocking calls alone are bounded */
 	UNENFORCED_FILTER,    /* a seccomp filter was seen: nothing is */
+	UNENFORCED_LOOKUP,    /* the thread that wants to know must ask itself */
 	UNENFORCED_COUNT
 };
 
@@ -37,8 +38,8 @@ struct segment_rule {
 	_Atomic uint64_t matched;
 	char name[CELL_NAME_SIZE];
 	char error[160]; /* "" for a good rule */
-	uint64_t reserved;
-	_Atomic uint32_t unenforced[UNENFORCED_COUNT]; /* connections */
+	_Atomic uint32_t unenforced[UNENFORCED_COUNT]; /* connections, lookups */
+	uint32_t reserved;
 };
 
 static_assert(sizeof(struct segment_rule) == 256, "rule layout is shared: bump SEGMENT_VERSION");

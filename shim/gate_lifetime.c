@@ -10,6 +10,7 @@
 #include "shim/holder.h"
 #include "shim/inside.h"
 #include "shim/lookup.h"
+#include "shim/resolve.h"
 #include "shim/runtime.h"
 #include "shim/thread.h"
 #include "shim/timer.h"
@@ -151,6 +152,7 @@ void gate_fork_child(void)
 	timer_forget();
 	fd_table_forget_pins();
 	thread_forget();
+	resolve_forked();
 	lookup_forget();
 	fd_table_each(forget);
 }

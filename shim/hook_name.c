@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Name lookups. A refused one ends as a resolver that does not answer does, in every field:
- * measured on glibc, whose gethostbyname family then sets errno to EAGAIN as well.
+ * measured on glibc.
  */
 #include <errno.h>
 
 #include "shim/inside.h"
 #include "shim/lookup.h"
+#include "shim/question.h"
 #include "shim/real.h"
+#include "shim/resolve.h"
 #include "shim/runtime.h"
 
 /* Not the lookups that libc's own modules make on the way to an answer. */
@@ -26,69 +28,71 @@ HOOK(int, getaddrinfo,
 				struct addrinfo **result))
 {
 	void *frame = __builtin_frame_address(0);
+	struct question question = { QUESTION_LIST, node, service, hints, AF_UNSPEC };
+	struct lookup lookup;
 	int error;
 
 	if (!asks_resolver(node, hints) || !is_guarded(frame))
 		return real()->getaddrinfo(node, service, hints, result);
-	if (!lookup_begin(node))
-		return EAI_AGAIN;
+	lookup = lookup_find(node);
+	if (lookup_is_aided(&lookup))
+		return resolve_list(&lookup, &question, frame, result);
+	if (!lookup_begin(&lookup))
+		return resolve_refuse_list();
 	inside_enter(frame);
 	error = real()->getaddrinfo(node, service, hints, result);
 	inside_leave();
-	lookup_ended(node, error, error ? NULL : *result);
+	lookup_ended(&lookup, error, error ? NULL : *result);
 	return error;
 }
 
-static struct hostent *refuse(void)
-{
-	h_errno = TRY_AGAIN;
-	errno = EAGAIN;
-	return NULL;
-}
-
-static struct hostent *host_ended(const char *name, struct hostent *entry)
+static struct hostent *host_ended(const struct lookup *lookup, struct hostent *entry)
 {
 	inside_leave();
-	lookup_host_ended(name, entry, h_errno);
+	lookup_host_ended(lookup, entry, h_errno);
 	return entry;
 }
 
 HOOK(struct hostent *, gethostbyname, (const char *name))
 {
 	void *frame = __builtin_frame_address(0);
+	struct question question = { .kind = QUESTION_HOST, .host = name };
+	struct lookup lookup;
 
 	if (!is_guarded(frame))
 		return real()->gethostbyname(name);
-	if (!lookup_begin(name))
-		return refuse();
+	lookup = lookup_find(name);
+	if (lookup_is_aided(&lookup))
+		return resolve_host(&lookup, &question, frame);
+	if (!lookup_begin(&lookup))
+		return resolve_refuse_host();
 	inside_enter(frame);
-	return host_ended(name, real()->gethostbyname(name));
+	return host_ended(&lookup, real()->gethostbyname(name));
 }
 
 HOOK(struct hostent *, gethostbyname2, (const char *name, int family))
 {
 	void *frame = __builtin_frame_address(0);
+	struct question question = { .kind = QUESTION_HOST_OF_FAMILY, .host = name,
+		.family = family };
+	struct lookup lookup;
 
 	if (!is_guarded(frame))
 		return real()->gethostbyname2(name, family);
-	if (!lookup_begin(name))
-		return refuse();
+	lookup = lookup_find(name);
+	if (lookup_is_aided(&lookup))
+		return resolve_host(&lookup, &question, frame);
+	if (!lookup_begin(&lookup))
+		return resolve_refuse_host();
 	inside_enter(frame);
-	return host_ended(name, real()->gethostbyname2(name, family));
+	return host_ended(&lookup, real()->gethostbyname2(name, family));
 }
 
-static int refuse_reentrant(struct hostent **result, int *h_error)
-{
-	*result = NULL;
-	*h_error = TRY_AGAIN;
-	errno = EAGAIN;
-	return EAGAIN;
-}
-
-static int reentrant_ended(const char *name, int error, struct hostent **result, const int *h_error)
+static int reentrant_ended(const struct lookup *lookup, int error, struct hostent **result,
+		const int *h_error)
 {
 	inside_leave();
-	lookup_host_ended(name, error ? NULL : *result, *h_error);
+	lookup_host_ended(lookup, error ? NULL : *result, *h_error);
 	return error;
 }
 
@@ -97,13 +101,19 @@ HOOK(int, gethostbyname_r,
 				struct hostent **result, int *h_error))
 {
 	void *frame = __builtin_frame_address(0);
+	struct question question = { .kind = QUESTION_HOST, .host = name };
+	struct host_room room = { entry, buffer, size, result, h_error };
+	struct lookup lookup;
 
 	if (!is_guarded(frame))
 		return real()->gethostbyname_r(name, entry, buffer, size, result, h_error);
-	if (!lookup_begin(name))
-		return refuse_reentrant(result, h_error);
+	lookup = lookup_find(name);
+	if (lookup_is_aided(&lookup))
+		return resolve_host_into(&lookup, &question, frame, room);
+	if (!lookup_begin(&lookup))
+		return resolve_refuse_host_into(room);
 	inside_enter(frame);
-	return reentrant_ended(name,
+	return reentrant_ended(&lookup,
 			real()->gethostbyname_r(name, entry, buffer, size, result, h_error), result,
 			h_error);
 }
@@ -113,13 +123,20 @@ HOOK(int, gethostbyname2_r,
 				struct hostent **result, int *h_error))
 {
 	void *frame = __builtin_frame_address(0);
+	struct question question = { .kind = QUESTION_HOST_OF_FAMILY, .host = name,
+		.family = family };
+	struct host_room room = { entry, buffer, size, result, h_error };
+	struct lookup lookup;
 
 	if (!is_guarded(frame))
 		return real()->gethostbyname2_r(name, family, entry, buffer, size, result, h_error);
-	if (!lookup_begin(name))
-		return refuse_reentrant(result, h_error);
+	lookup = lookup_find(name);
+	if (lookup_is_aided(&lookup))
+		return resolve_host_into(&lookup, &question, frame, room);
+	if (!lookup_begin(&lookup))
+		return resolve_refuse_host_into(room);
 	inside_enter(frame);
-	return reentrant_ended(name,
+	return reentrant_ended(&lookup,
 			real()->gethostbyname2_r(
 					name, family, entry, buffer, size, result, h_error),
 			result, h_error);

@@ -10,6 +10,7 @@
 #include "shim/inside.h"
 #include "shim/log.h"
 #include "shim/real.h"
+#include "shim/resolver.h"
 #include "shim/runtime.h"
 #include "shim/thread.h"
 
@@ -29,6 +30,12 @@ void process_alone_ends(void)
 {
 	if (!process_is_vfork_child())
 		thread_release();
+}
+
+void process_has_moved(void)
+{
+	if (!process_is_vfork_child())
+		resolver_moved();
 }
 
 void process_is_filtered(void)
@@ -92,6 +99,8 @@ HOOK(int, unshare, (int flags))
 
 	process_alone_begins();
 	result = real()->unshare(flags);
+	if (result == 0)
+		process_has_moved();
 	process_alone_ends();
 	return result;
 }
@@ -102,6 +111,8 @@ HOOK(int, setns, (int fd, int type))
 
 	process_alone_begins();
 	result = real()->setns(fd, type);
+	if (result == 0)
+		process_has_moved();
 	process_alone_ends();
 	return result;
 }

@@ -21,6 +21,9 @@ void process_alone_ends(void);
  * reverse. */
 void process_avoids_counter(bool avoids);
 
+/* A thread has gone to other namespaces, before process_alone_ends(). */
+void process_has_moved(void);
+
 /* After a seccomp filter was set, before process_alone_ends(). */
 void process_is_filtered(void);
 

@@ -167,6 +167,8 @@ static long call_alone(const struct call *call)
 		process_is_filtered();
 	else if (is_strict)
 		process_avoids_counter(false);
+	else if (result >= 0)
+		process_has_moved();
 	process_alone_ends();
 	return result;
 }

@@ -90,25 +90,40 @@ static bool acquire(const struct rule *rule, struct cell *cell)
 	return true;
 }
 
-bool lookup_begin(const char *host)
+struct lookup lookup_find(const char *host)
 {
+	struct lookup lookup = { .host = host };
 	char name[HOST_SIZE];
 	struct endpoint endpoint = { .host = name, .is_lookup = true };
-	const struct rule *rule;
-	struct cell *cell;
 
 	if (!runtime_is_judging())
-		return true;
+		return lookup;
 	/* The hook is not inside a resolver call, so what is open was left open. */
 	open_lookup_leave();
 	if (!host || lookup_is_numeric(host) || !host_normalize(host, name))
-		return true;
-	rule = config_match(&runtime.config, &endpoint);
-	if (!rule)
-		return true;
-	runtime_matched(rule);
-	cell = runtime_cell(rule, CELL_LOOKUP, &endpoint, clock_coarse_ns(), NULL);
-	return !cell || acquire(rule, cell);
+		return lookup;
+	lookup.rule = config_match(&runtime.config, &endpoint);
+	if (!lookup.rule)
+		return lookup;
+	runtime_matched(lookup.rule);
+	lookup.cell = runtime_cell(lookup.rule, CELL_LOOKUP, &endpoint, clock_coarse_ns(), NULL);
+	return lookup;
+}
+
+bool lookup_is_aided(const struct lookup *lookup)
+{
+	const struct settings *settings;
+
+	if (!lookup->cell || runtime.observe)
+		return false;
+	settings = &lookup->rule->settings;
+	return settings->enabled && (settings->resolve_timeout_ns || settings->resolve_cache_ns ||
+						    settings->resolve_stale_ns);
+}
+
+bool lookup_begin(const struct lookup *lookup)
+{
+	return !lookup->cell || acquire(lookup->rule, lookup->cell);
 }
 
 /* Must this name be known when its address is connected to? */
@@ -167,27 +182,43 @@ static void learn_entry(const char *host, const struct hostent *entry)
 	}
 }
 
-static void end(int error, int system_error)
+/* Where the rule only watches, nothing ends a lookup that takes too long. */
+static bool is_observed_late(const struct settings *settings)
 {
-	const struct rule *rule = open_lookup_rule();
-
-	if (!rule)
-		return;
-	open_lookup_end(error == LOOKUP_UNUSED
-					? OUTCOME_UNUSED
-					: classify_lookup(&rule->settings, error, system_error));
+	return runtime.observe && settings->resolve_timeout_ns &&
+	       open_lookup_age_ns() >= settings->resolve_timeout_ns;
 }
 
-void lookup_ended(const char *host, int error, const struct addrinfo *list)
+static enum outcome end(const struct lookup *lookup, int error, int system_error)
+{
+	const struct settings *settings;
+	enum outcome outcome;
+
+	if (!lookup->cell)
+		return OUTCOME_NONE;
+	settings = &lookup->rule->settings;
+	if (error == LOOKUP_UNUSED)
+		outcome = OUTCOME_UNUSED;
+	else if (is_observed_late(settings))
+		outcome = OUTCOME_TIMEOUT;
+	else
+		outcome = classify_lookup(settings, error, system_error);
+	open_lookup_end(outcome);
+	return outcome;
+}
+
+enum outcome lookup_ended(const struct lookup *lookup, int error, const struct addrinfo *list)
 {
 	int kept = errno;
+	enum outcome outcome;
 
 	if (!runtime_is_judging())
-		return;
+		return OUTCOME_NONE;
 	if (!error)
-		learn_list(host, list);
-	end(error, kept);
+		learn_list(lookup->host, list);
+	outcome = end(lookup, error, kept);
 	errno = kept;
+	return outcome;
 }
 
 /* What getaddrinfo() would have said. */
@@ -207,14 +238,51 @@ static int eai_from_h_error(int h_error, int system_error)
 	}
 }
 
-void lookup_host_ended(const char *host, const struct hostent *entry, int h_error)
+enum outcome lookup_host_ended(
+		const struct lookup *lookup, const struct hostent *entry, int h_error)
 {
 	int kept = errno;
+	enum outcome outcome;
 
 	if (!runtime_is_judging())
-		return;
+		return OUTCOME_NONE;
 	if (entry)
-		learn_entry(host, entry);
-	end(entry ? 0 : eai_from_h_error(h_error, kept), kept);
+		learn_entry(lookup->host, entry);
+	outcome = end(lookup, entry ? 0 : eai_from_h_error(h_error, kept), kept);
 	errno = kept;
+	return outcome;
+}
+
+void lookup_timed_out(const struct lookup *lookup)
+{
+	(void)lookup;
+	open_lookup_end(OUTCOME_TIMEOUT);
+}
+
+/* A probe that a full pool turned away has not tried anything: its slot is free again. */
+void lookup_rejected(const struct lookup *lookup)
+{
+	struct breaker breaker = runtime_breaker(lookup->rule, lookup->cell);
+	uint64_t now_ns = clock_now_ns();
+	struct permit permit = open_lookup_take();
+	enum transition transition;
+
+	if (permit.kind == PERMIT_PROBE)
+		breaker_report(&breaker, permit, OUTCOME_UNUSED, 0, now_ns);
+	transition = breaker_reject(&breaker, CELL_TOTAL_rejected_pool, now_ns);
+	runtime_announce(&breaker, transition);
+	if (transition == TRANSITION_TRIPPED)
+		timer_watch_open(lookup->rule, &breaker, now_ns);
+}
+
+void lookup_cached(const struct lookup *lookup, const struct addrinfo *list)
+{
+	cell_count(lookup->cell, CELL_TOTAL_cached);
+	learn_list(lookup->host, list);
+}
+
+void lookup_host_cached(const struct lookup *lookup, const struct hostent *entry)
+{
+	cell_count(lookup->cell, CELL_TOTAL_cached);
+	learn_entry(lookup->host, entry);
 }

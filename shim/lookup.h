@@ -12,19 +12,45 @@
 
 #include <netdb.h>
 #include <stdbool.h>
-#include <sys/types.h>
 
-/* False: refused, answer EAI_AGAIN / TRY_AGAIN at once. Numeric, empty and NULL hosts always pass.
- */
-bool lookup_begin(const char *host);
+#include "core/cell.h"
+#include "core/config.h"
+#include "core/outcome.h"
+
+/* A lookup and the rule that judges it; NULL: none does. */
+struct lookup {
+	const char *host;
+	const struct rule *rule;
+	struct cell *cell;
+};
+
+/* A new lookup of the calling thread; settles what it left open. Numeric, empty and NULL hosts are
+ * no rule's. */
+struct lookup lookup_find(const char *host);
+
+/* Has the rule more for it than a circuit: a timeout, a cache, stale answers? Not where it only
+ * watches. */
+bool lookup_is_aided(const struct lookup *lookup);
+
+/* False: refused, answer as lookup_refuse...() at once. */
+bool lookup_begin(const struct lookup *lookup);
 
 /* getaddrinfo() returned `error` (with EAI_SYSTEM errno tells more); learns the names of `list` on
- * success. */
-void lookup_ended(const char *host, int error, const struct addrinfo *list);
+ * success. The outcome, NONE where no rule judges it. */
+enum outcome lookup_ended(const struct lookup *lookup, int error, const struct addrinfo *list);
 
 /* gethostbyname*() ended: `entry`, or NULL with `h_error` (with NETDB_INTERNAL errno tells more:
  * ERANGE is a buffer too small, and no outcome). */
-void lookup_host_ended(const char *host, const struct hostent *entry, int h_error);
+enum outcome lookup_host_ended(
+		const struct lookup *lookup, const struct hostent *entry, int h_error);
+
+/* It did not end in time; no thread was free for it. */
+void lookup_timed_out(const struct lookup *lookup);
+void lookup_rejected(const struct lookup *lookup);
+
+/* An earlier answer was given, open or not: counts it, and learns its names. */
+void lookup_cached(const struct lookup *lookup, const struct addrinfo *list);
+void lookup_host_cached(const struct lookup *lookup, const struct hostent *entry);
 
 /* `frame` is __builtin_frame_address(0) of whoever asks: inside the thread's own resolver call
  * nothing is settled. */

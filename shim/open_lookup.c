@@ -9,6 +9,7 @@
 #include "core/breaker.h"
 #include "core/clock.h"
 #include "core/segment.h"
+#include "shim/resolver.h"
 #include "shim/runtime.h"
 #include "shim/timer.h"
 
@@ -198,11 +199,31 @@ void open_lookup_end(enum outcome outcome)
 	lookup_free(lookup);
 }
 
+struct permit open_lookup_take(void)
+{
+	struct lookup *lookup = lookup_mine();
+	struct permit permit = { .kind = PERMIT_NONE };
+
+	if (!lookup)
+		return permit;
+	permit = permit_take(lookup);
+	lookup_free(lookup);
+	return permit;
+}
+
+uint64_t open_lookup_age_ns(void)
+{
+	const struct lookup *lookup = lookup_mine();
+
+	return lookup ? clock_elapsed_ns(began_ns(lookup), clock_now_ns()) : 0;
+}
+
 /* Out of line: every connect asks, and hardly any has one to leave. */
 __attribute__((noinline)) void open_lookup_leave(void)
 {
 	struct lookup *lookup = lookup_mine();
 
+	resolver_leave();
 	if (!lookup)
 		return;
 	report_left(lookup, clock_now_ns());

@@ -31,6 +31,12 @@ const struct rule *open_lookup_rule(void);
 /* Reports the calling thread's open lookup, if there is one. */
 void open_lookup_end(enum outcome outcome);
 
+/* Ends it without a report: the permit is the caller's again. All zero where none was open. */
+struct permit open_lookup_take(void);
+
+/* For how long it has been open. */
+uint64_t open_lookup_age_ns(void);
+
 /* Nobody will say how the calling thread's ended: timeout where it lasted `abandon`, otherwise
  * cancelled. */
 void open_lookup_leave(void);

@@ -8,14 +8,14 @@ TestSuite(pool, .timeout = 10);
 #define CORE 3
 #define MAX  5
 
-static const struct pool_shape handing_over = { CORE, MAX, 0, 5 };
-static const struct pool_shape queueing = { CORE, MAX, 4, 100 };
+static const struct pool_shape handing_over = {CORE, MAX, 0, 5};
+static const struct pool_shape queueing = {CORE, MAX, 4, 100};
 
 /* All threads are busy but `idle`. */
-static enum pool_answer admit(struct pool_shape shape, uint32_t threads, uint32_t idle,
-		uint32_t queued)
+static enum pool_answer admit(
+		struct pool_shape shape, uint32_t threads, uint32_t idle, uint32_t queued)
 {
-	return pool_admit(shape, (struct pool_load){ threads, idle, queued });
+	return pool_admit(shape, (struct pool_load){threads, idle, queued});
 }
 
 Test(pool, threads_up_to_core_are_started_before_anything_waits)
@@ -43,7 +43,7 @@ Test(pool, without_a_queue_it_grows_to_max_and_then_rejects)
 
 Test(pool, without_a_queue_its_threshold_says_nothing)
 {
-	struct pool_shape shape = { CORE, MAX, 0, 0 };
+	struct pool_shape shape = {CORE, MAX, 0, 0};
 
 	cr_assert_eq(admit(shape, 0, 0, 0), POOL_STARTS);
 	cr_assert_eq(admit(shape, MAX, 1, 0), POOL_HANDS_OVER);
@@ -61,7 +61,7 @@ Test(pool, it_grows_beyond_core_only_when_the_queue_is_full)
 
 Test(pool, the_threshold_is_tested_first_so_that_max_is_never_reached)
 {
-	struct pool_shape shape = { CORE, MAX, 4, 4 };
+	struct pool_shape shape = {CORE, MAX, 4, 4};
 
 	cr_assert_eq(admit(shape, CORE, 0, 3), POOL_QUEUES);
 	cr_assert_eq(admit(shape, CORE, 0, 4), POOL_REJECTS);
@@ -72,7 +72,7 @@ Test(pool, the_threshold_is_tested_first_so_that_max_is_never_reached)
 
 Test(pool, a_threshold_of_zero_rejects_all_that_a_queue_could_take)
 {
-	struct pool_shape shape = { CORE, MAX, 4, 0 };
+	struct pool_shape shape = {CORE, MAX, 4, 0};
 
 	cr_assert_eq(admit(shape, 0, 0, 0), POOL_REJECTS);
 	cr_assert_eq(admit(shape, CORE, 1, 0), POOL_REJECTS);
@@ -80,7 +80,7 @@ Test(pool, a_threshold_of_zero_rejects_all_that_a_queue_could_take)
 
 Test(pool, a_max_below_core_is_core)
 {
-	struct pool_shape shape = { CORE, 1, 0, 5 };
+	struct pool_shape shape = {CORE, 1, 0, 5};
 
 	cr_assert_eq(admit(shape, CORE - 1, 0, 0), POOL_STARTS);
 	cr_assert_eq(admit(shape, CORE, 0, 0), POOL_REJECTS);
@@ -100,8 +100,9 @@ static void compare(struct pool_shape shape, uint32_t busy, uint32_t idle, uint3
 	if (queued && (idle || busy < shape.core))
 		return;
 	cr_assert_eq(admit(shape, busy + idle, idle, queued) != POOL_REJECTS,
-			java_admits(shape, busy, queued), "%u-%u, %u of %u: %u busy, %u idle, %u wait",
-			shape.core, shape.max, shape.queue_reject, shape.queue, busy, idle, queued);
+			java_admits(shape, busy, queued),
+			"%u-%u, %u of %u: %u busy, %u idle, %u wait", shape.core, shape.max,
+			shape.queue_reject, shape.queue, busy, idle, queued);
 }
 
 static void compare_all(struct pool_shape shape)
@@ -118,5 +119,5 @@ Test(pool, what_is_admitted_is_what_java_admits)
 		for (uint32_t max = core; max <= 4; max++)
 			for (uint32_t queue = 0; queue <= 3; queue++)
 				for (uint32_t reject = 0; reject <= 4; reject++)
-					compare_all((struct pool_shape){ core, max, queue, reject });
+					compare_all((struct pool_shape){core, max, queue, reject});
 }

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+/* libc's resolver state, which every thread has for itself (`_res`). */
+#ifndef SHUNT_SHIM_RES_STATE_H
+#define SHUNT_SHIM_RES_STATE_H
+
+#include <stdbool.h>
+
+/* Has the program changed the calling thread's, so that another thread would ask other servers, or
+ * in another way? Reads the resolver's configuration where it must; allocates. */
+bool res_state_is_changed(void);
+
+#endif

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+#include <arpa/inet.h>
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <netdb.h>
+#include <pthread.h>
+#include <resolv.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "shim/res_state.h"
+
+TestSuite(res_state, .timeout = 30);
+
+Test(res_state, a_thread_that_looked_nothing_up_has_changed_nothing)
+{
+	errno = EDOM;
+	cr_assert_not(res_state_is_changed());
+	cr_assert_eq(errno, EDOM);
+	/* What is set before the first lookup is overwritten by it. */
+	_res.retrans = 1;
+	cr_assert_not(res_state_is_changed());
+}
+
+Test(res_state, libcs_own_lookups_change_nothing)
+{
+	struct addrinfo *list;
+
+	if (getaddrinfo("localhost", NULL, NULL, &list) == 0)
+		freeaddrinfo(list);
+	gethostbyname("localhost");
+	cr_assert_not(res_state_is_changed());
+}
+
+Test(res_state, nor_does_res_init)
+{
+	cr_assert_eq(res_init(), 0);
+	errno = EDOM;
+	cr_assert_not(res_state_is_changed());
+	cr_assert_eq(errno, EDOM);
+	_res.options |= RES_SNGLKUP;
+	cr_assert_not(res_state_is_changed());
+}
+
+static void set_options(void)
+{
+	_res.options |= RES_USE_DNSSEC;
+}
+
+static void set_no_search(void)
+{
+	_res.options &= ~(unsigned long)RES_DNSRCH;
+}
+
+static void set_time(void)
+{
+	_res.retrans = 29;
+}
+
+static void set_tries(void)
+{
+	_res.retry = 7;
+}
+
+static void set_dots(void)
+{
+	_res.ndots = 9;
+}
+
+static void set_server(void)
+{
+	_res.nscount = 1;
+	_res.nsaddr_list[0] = (struct sockaddr_in){.sin_family = AF_INET,
+			.sin_port = htons(5353),
+			.sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+}
+
+static void set_more_servers(void)
+{
+	_res.nscount = _res.nscount == 2 ? 3 : 2;
+}
+
+static void set_search(void)
+{
+	static char domain[] = "changed.test";
+
+	_res.dnsrch[0] = domain;
+	_res.dnsrch[1] = NULL;
+}
+
+static void set_sorting(void)
+{
+	_res.nsort = 1;
+	_res.sort_list[0].mask = 77;
+}
+
+static void *change_on_own_thread(void *change)
+{
+	/* glibc leaves a thread what an ended one had. */
+	memset(&_res, 0, sizeof(_res));
+	cr_assert_eq(res_init(), 0);
+	cr_assert_not(res_state_is_changed());
+	(*(void (**)(void))change)();
+	cr_assert(res_state_is_changed());
+	return NULL;
+}
+
+Test(res_state, every_field_that_a_program_may_set_counts)
+{
+	static void (*changes[])(void) = {set_options, set_no_search, set_time, set_tries, set_dots,
+			set_server, set_more_servers, set_search, set_sorting};
+	pthread_t thread;
+
+	for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {
+		cr_assert_eq(pthread_create(&thread, NULL, change_on_own_thread, &changes[i]), 0);
+		pthread_join(thread, NULL);
+	}
+	cr_assert_not(res_state_is_changed());
+}
