@@ -286,6 +286,9 @@ void deadline_send_ends(struct connection *connection)
 	uint32_t senders, flags;
 
 	senders = atomic_fetch_sub_explicit(&connection->deadline.senders, 1, memory_order_seq_cst);
+	/* Closed and used anew in this very moment: that count was never ours. */
+	if (senders == 0)
+		atomic_fetch_add_explicit(&connection->deadline.senders, 1, memory_order_relaxed);
 	flags = atomic_load_explicit(&connection->exchange.flags, memory_order_seq_cst);
 	if (senders != 1 || !(flags & EXCHANGE_TIMED_OUT) || !may_call())
 		return;

@@ -100,8 +100,10 @@ __attribute__((noinline)) static bool connect_judged(struct gate *gate,
 		timed_begin(connection, gate->fd);
 	exchange_begin(&connection->exchange, admitted.now_ns);
 	gate_hold(gate, connection);
-	if (deadline_applies(connection))
+	if (deadline_applies(connection)) {
+		timed_watch(connection);
 		timed_connect(connection, gate->fd, &gate->bound);
+	}
 	return true;
 }
 

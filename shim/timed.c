@@ -53,16 +53,18 @@ static uint64_t left_ns(const struct connection *connection)
 	return clock_elapsed_ns(clock_now_ns(), deadline_ns(connection));
 }
 
+void timed_watch(struct connection *connection)
+{
+	if (!timer_watch_deadlines(deadline_ns(connection)))
+		runtime_unenforced(connection->rule, UNENFORCED_NO_THREAD);
+}
+
 /* By the socket's option even where the timer will wake it: some kernels do not let it. */
 void timed_connect(struct connection *connection, int fd, struct bound *bound)
 {
-	uint64_t due_ns = deadline_ns(connection), rest_ns = left_ns(connection);
+	uint64_t rest_ns = left_ns(connection);
 
-	if (!due_ns)
-		return;
-	if (!timer_watch_deadlines(due_ns))
-		runtime_unenforced(connection->rule, UNENFORCED_NO_THREAD);
-	if (may_bound())
+	if (rest_ns && may_bound())
 		bound_begin(bound, fd, SO_SNDTIMEO, rest_ns);
 }
 

@@ -29,6 +29,9 @@ enum timed_answer timed_answer(struct connection *connection, int fd);
 /* A permit was given for an attempt: before exchange_begin(). The rule may have no timeout. */
 void timed_begin(struct connection *connection, int fd);
 
+/* And after it: the timer is told. */
+void timed_watch(struct connection *connection);
+
 /* Around the real connect. The second returns what connect shall, with errno. */
 void timed_connect(struct connection *connection, int fd, struct bound *bound);
 int timed_connected(struct connection *connection, int fd, const struct bound *bound, int result);
