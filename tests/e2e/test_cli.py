@@ -139,7 +139,7 @@ class Manual(_Command):
 			text = file.read()
 		table = text.split('.\\" SETTINGS BEGIN\n')[1].split('.\\" SETTINGS END')[0]
 		manual = re.findall(r'^\.It Cm (\S+) Pq (.+)\n(.+)$', table, re.M)
-		program = [re.fullmatch(r'(\S+) +(= sleep|\S+) +(.+)', line).groups()
+		program = [re.fullmatch(r'(\S+) +(= \S+|\S+) +(.+)', line).groups()
 			for line in self.good('help', 'settings').splitlines()]
 		self.assertGreater(len(program), 20)
 		self.assertEqual(manual, program)
@@ -448,7 +448,10 @@ class Check(_Command):
 		values = {'errors': '12.5%', 'volume': '7', 'window': '2m', 'buckets': '6', 'sleep': '250ms',
 			'probes': '3', 'half-open': 'rate', 'lease': '1h', 'consecutive': '4', 'slow': '750us',
 			'slow-rate': '33.3333%', 'backoff': '2.5..1m', 'neutral': 'release', 'rejects': 'ignore',
-			'force': 'open', 'enabled': 'no', 'abandon': '3s', 'guard': 'connect', 'per': 'host',
+			'force': 'open', 'enabled': 'no', 'abandon': '3s', 'timeout': '800ms', 'concurrency': '20', 'queue': '5',
+			'queue-wait': '300ms', 'connections': '40', 'fallback': '127.0.0.1:8080', 'fallback-concurrency': '3',
+			'resolve-timeout': '2s', 'resolve-pool': '4', 'resolve-pool-max': '12', 'resolve-queue': '16',
+			'resolve-queue-reject': '9', 'resolve-cache': '30s', 'resolve-stale': '1h', 'guard': 'connect', 'per': 'host',
 			'error': 'ETIMEDOUT', 'ignore': 'ECONNRESET+EAI_AGAIN', 'fail': 'ENETUNREACH+EAI_NONAME'}
 		settings = [line.split()[0] for line in self.good('help', 'settings').splitlines()]
 		self.assertEqual(settings, list(values) + ['preset'])
