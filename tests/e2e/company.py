@@ -28,6 +28,11 @@ def built(name):
 	return os.path.join(BUILT, name)
 
 
+def program(name):
+	"""Path of a program of tests/programs itself."""
+	return os.path.join(os.path.dirname(BUILT), 'program_' + name)
+
+
 def library(name):
 	"""Path of a preload, or None."""
 	if name == OURS:
@@ -47,8 +52,10 @@ def orders(names):
 
 
 def steady(text):
-	"""Without what differs from run to run: how long it took, descriptors of nobody, process numbers."""
-	return re.sub(r'after \d+ ms', 'after N ms', text)
+	"""Without what differs from run to run: how long it took, names of files, numbers of processes."""
+	text = re.sub(r'after \d+ ms', 'after N ms', text)
+	text = re.sub(r'report-\w{6}|shunt-e2e-\w{8}|valgrind_proc_\w+', 'NAME', text)
+	return re.sub(r'(?m)^(get\w+) = \d+ ', r'\1 = N ', text)
 
 
 ASK = 'import urllib.request as u; print(u.urlopen("http://127.0.0.1:%d/", timeout=20).read())'

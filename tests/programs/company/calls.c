@@ -146,6 +146,18 @@ static void play_six(void)
 	compare("munmap of mmap", syscall(SYS_munmap, page, 4096), EDOM, 0);
 }
 
+/* What was not given lies in memory that nobody wrote. */
+__attribute__((noinline)) static void play_few(void)
+{
+	char unwritten[256];
+
+	__asm__ __volatile__("" : : "r"(unwritten) : "memory");
+	compare("getuid of none", syscall(SYS_getuid), EDOM, (long)getuid());
+	__asm__ __volatile__("" : : "r"(unwritten) : "memory");
+	compare("umask of one", syscall(SYS_umask, 022), EDOM, 022);
+	__asm__ __volatile__("" : : "r"(unwritten) : "memory");
+}
+
 #define SAY(call) said(#call, (errno = EDOM, (long)(call)))
 
 static void said(const char *call, long result)
@@ -207,6 +219,7 @@ int main(void)
 	alarm(60);
 	play_plain();
 	play_six();
+	play_few();
 	play_fcntl();
 	play_prctl();
 	return differs;
