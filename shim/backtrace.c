@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -28,6 +29,8 @@ static struct {
 } pipe_ends[2];
 
 static int pipe_end_count;
+
+static _Atomic bool is_forked;
 
 static void note_open(uint64_t ret_open[DESCRIPTORS_MAX / 64])
 {
@@ -113,22 +116,36 @@ static void log_frame(void *address)
 				(unsigned long)((char *)address - (char *)info.dli_fbase));
 }
 
-void backtrace_log(void)
+static void log_frames(void **frames, int count)
 {
-	void *frames[BACKTRACE_FRAMES], *own = object_base((void *)(uintptr_t)backtrace_log);
-	int kept = errno, first = 0, count = 0;
-
-	if (unwind && log_is_on()) {
-		if (has_its_pipe())
-			count = unwind(frames, BACKTRACE_FRAMES);
-		else
-			log_line("  no backtrace: the program closed libunwind's descriptors");
-	}
+	void *own = object_base((void *)(uintptr_t)backtrace_log);
+	int first = 0;
 
 	while (first < count && object_base(frames[first]) == own)
 		first++;
 	/* Linked into the program, everything is the same object: then all of it. */
 	for (int i = first < count ? first : 0; i < count; i++)
 		log_frame(frames[i]);
+}
+
+void backtrace_forked(void)
+{
+	atomic_store_explicit(&is_forked, true, memory_order_relaxed);
+}
+
+void backtrace_log(void)
+{
+	void *frames[BACKTRACE_FRAMES];
+	int kept = errno;
+
+	/* Nothing below is done for those who did not ask for it: it takes the loader's lock. */
+	if (!unwind || !log_is_on())
+		return;
+	if (atomic_load_explicit(&is_forked, memory_order_relaxed))
+		log_line("  no backtrace: in a forked child another thread's lock may be held");
+	else if (has_its_pipe())
+		log_frames(frames, unwind(frames, BACKTRACE_FRAMES));
+	else
+		log_line("  no backtrace: the program closed libunwind's descriptors");
 	errno = kept;
 }

@@ -21,4 +21,7 @@ void backtrace_start(void);
  * seccomp filter may kill. Keeps errno. */
 void backtrace_log(void);
 
+/* In a forked child: none from now on. The loader's lock may have been held by another thread. */
+void backtrace_forked(void);
+
 #endif

@@ -23,6 +23,35 @@ static struct permit permit_of(const struct connection *connection)
 	return permit;
 }
 
+struct judge call_judge(const struct connection *connection)
+{
+	uint32_t word = atomic_load_explicit(&connection->judge, memory_order_relaxed);
+	uint32_t rule = word >> 16, cell = word & UINT16_MAX;
+
+	return (struct judge){
+		.rule = rule ? &runtime.config.rules[rule - 1] : NULL,
+		.cell = cell ? &runtime.segment->table.cells[cell - 1] : NULL,
+	};
+}
+
+void call_set_judge(struct connection *connection, struct judge judge, uint64_t cell_hash)
+{
+	uint32_t rule = judge.rule ? (uint32_t)(judge.rule - runtime.config.rules) + 1 : 0;
+	uint32_t cell = judge.cell ? segment_cell_index(runtime.segment, judge.cell) + 1 : 0;
+
+	atomic_store_explicit(&connection->cell_hash, cell_hash, memory_order_relaxed);
+	/* Nobody else's cell may be told by the table's index. */
+	if (cell <= SEGMENT_CELLS)
+		atomic_store_explicit(&connection->judge, rule << 16 | cell, memory_order_relaxed);
+}
+
+const struct settings *call_settings(const struct connection *connection)
+{
+	const struct rule *rule = call_judge(connection).rule;
+
+	return rule ? &rule->settings : &settings_default;
+}
+
 static void permit_set(struct connection *connection, struct permit permit)
 {
 	uint64_t word;
@@ -36,7 +65,7 @@ static void place_return(struct connection *connection, _Atomic place_t *place)
 {
 	/* Most hold none: no locked step for them. */
 	if (atomic_load_explicit(place, memory_order_relaxed))
-		holder_give(connection->cell,
+		holder_give(call_judge(connection).cell,
 				atomic_exchange_explicit(place, 0, memory_order_acq_rel));
 }
 
@@ -80,9 +109,11 @@ static void renew(struct connection *connection, const struct breaker *breaker, 
 
 struct call call_of(const struct connection *connection)
 {
+	struct judge judge = call_judge(connection);
+
 	return (struct call){
-		.rule = connection->rule,
-		.cell = connection->cell,
+		.rule = judge.rule,
+		.cell = judge.cell,
 		.permit = permit_of(connection),
 		.began_ns = atomic_load_explicit(&connection->exchange.began_ns,
 				memory_order_relaxed),
@@ -111,14 +142,15 @@ void call_report(const struct call *call, enum outcome outcome, uint64_t now_ns)
 
 void call_settle(struct connection *connection, struct exchange_step step, uint64_t now_ns)
 {
+	struct call call = call_of(connection);
 	struct breaker breaker;
 
-	if (!connection->rule)
+	if (!call.rule)
 		return;
-	breaker = runtime_breaker(connection->rule, connection->cell);
+	breaker = runtime_breaker(call.rule, call.cell);
 	if (step.ended != OUTCOME_NONE) {
 		place_return(connection, &connection->call_place);
-		report(call_of(connection), &breaker, step.ended, now_ns);
+		report(call, &breaker, step.ended, now_ns);
 	} else if (step.is_silent || step.has_spoken)
 		renew(connection, &breaker, step.is_silent, now_ns);
 }

@@ -5,7 +5,6 @@
 #include <netinet/in.h>
 
 #include "shim/call.h"
-#include "shim/inside.h"
 #include "shim/real.h"
 #include "shim/runtime.h"
 #include "shim/timed.h"
@@ -21,7 +20,7 @@ static bool is_stale(int fd)
 	int protocol = 0;
 	socklen_t size = sizeof(protocol);
 
-	if (!may_call() || process_is_vfork_child())
+	if (!may_call())
 		return false;
 	if (real()->getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &size))
 		errno = error;
@@ -50,6 +49,13 @@ bool cut_connection(struct connection *connection, int fd)
 	if (!cut_holds(fd))
 		return false;
 	exchange_cut(&connection->exchange);
+	/* Closed meanwhile, by another thread or a signal handler: the next connection that got the
+	 * memory, or the number, has done nothing. */
+	if (fd_table_find(fd) != connection) {
+		exchange_uncut(&connection->exchange);
+		errno = ECONNRESET;
+		return true;
+	}
 	if (may_call())
 		real()->shutdown(fd, SHUT_RD);
 	errno = ECONNRESET;

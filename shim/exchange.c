@@ -163,6 +163,11 @@ void exchange_cut(struct exchange *exchange)
 	exchange_set(exchange, EXCHANGE_CUT);
 }
 
+void exchange_uncut(struct exchange *exchange)
+{
+	exchange_clear(exchange, EXCHANGE_CUT);
+}
+
 /* The kernel took over, or it never was TLS: from here on, bytes are what they are. */
 static void leave_tls(struct exchange *exchange)
 {

@@ -43,6 +43,7 @@ struct exchange_step exchange_will_send(struct exchange *exchange, const struct 
 /* False: another thread began a call meanwhile. The permit goes back as UNUSED; send anyway. */
 bool exchange_call(struct exchange *exchange, uint64_t now_ns);
 void exchange_cut(struct exchange *exchange);
+void exchange_uncut(struct exchange *exchange);
 
 /* send() returned `result` bytes (-1 with `error`). A call that exchange_call() began for this very
  * send and that sent nothing (EAGAIN, EINTR) ends as UNUSED. */

@@ -23,8 +23,9 @@ union peer {
 static bool is_fallback(int fd)
 {
 	const struct connection *connection = fd_table_find(fd);
+	struct judge judge = connection ? call_judge(connection) : (struct judge){ NULL, NULL };
 
-	return connection && !connection->rule && connection->cell;
+	return !judge.rule && judge.cell;
 }
 
 static enum fd_kind kind_of(int fd)
@@ -69,7 +70,7 @@ static struct connection *track(int fd, struct cell *cell, place_t place)
 	call_end(stale);
 	if (!connection)
 		return NULL;
-	connection->cell = cell;
+	call_set_judge(connection, (struct judge){ NULL, cell }, 0);
 	call_hold(connection, place);
 	exchange_begin(&connection->exchange, clock_now_ns());
 	return connection;

@@ -273,8 +273,7 @@ struct connection *fd_table_connect(int fd, struct connection **ret_stale)
 	atomic_store_explicit(&connection->call_place, 0, memory_order_relaxed);
 	atomic_store_explicit(&connection->place, 0, memory_order_relaxed);
 	connection->kind = fd_table_kind(fd) == FD_STREAM6 ? FD_STREAM6 : FD_STREAM;
-	connection->rule = NULL;
-	connection->cell = NULL;
+	atomic_store_explicit(&connection->judge, 0, memory_order_relaxed);
 	deadline_reset(&connection->deadline);
 	connection->exchange = (struct exchange){ 0 };
 	atomic_store_explicit(&connection->fd, fd, memory_order_relaxed);

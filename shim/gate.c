@@ -17,7 +17,8 @@
 
 /* Another thread may just have begun the very same call. Then one of the two permits is reported
  * with it, and this one goes back: given in one moment, they are worth the same. */
-static void begin_call(struct connection *connection, const struct admitted *admitted)
+static void begin_call(struct connection *connection, const struct asking *asking,
+		const struct admitted *admitted)
 {
 	struct ticket ticket = admitted->ticket;
 
@@ -26,13 +27,13 @@ static void begin_call(struct connection *connection, const struct admitted *adm
 		return;
 	/* The place is the connection's by now, and goes back with the call. */
 	ticket.place = 0;
-	call_return(connection->rule, connection->cell, ticket, admitted->now_ns);
+	call_return(asking->rule, asking->cell, ticket, admitted->now_ns);
 }
 
 /* False: fd names another file by now, which is not refused anything. */
 static bool refuse_send(struct gate *gate)
 {
-	if (cut_connection(gate->connection, gate->fd))
+	if (gate_is_held(gate) && cut_connection(gate->connection, gate->fd))
 		return true;
 	gate->connection = NULL;
 	return false;
@@ -45,19 +46,25 @@ __attribute__((noinline)) static bool begin_send(struct gate *gate)
 	uint64_t now_ns = clock_now_ns();
 	struct exchange_step step = exchange_will_send(&connection->exchange,
 			call_settings(connection), gate->bytes, now_ns);
+	struct judge judge = call_judge(connection);
+	struct asking asking = {
+		.rule = judge.rule,
+		.cell = judge.cell,
+		.cell_hash = atomic_load_explicit(&connection->cell_hash, memory_order_relaxed),
+		.fd = gate->fd,
+		.may_not_wait = gate->may_not_wait,
+	};
 	struct admitted admitted;
 
 	gate->began_ns = now_ns;
 	if (step.ended != OUTCOME_NONE)
 		call_settle(connection, step, now_ns);
 	/* A cell that nobody used for long may be another target's by now: then unmetered. */
-	if (!step.starts_call || !connection->rule || !segment_cell_is(runtime.segment,
-			connection->cell, connection->cell_hash))
+	if (!step.starts_call || !asking.rule || !gate_is_held(gate) ||
+			!segment_cell_is(runtime.segment, asking.cell, asking.cell_hash))
 		return true;
-	if (admission_ask(&(struct asking){ .rule = connection->rule, .cell = connection->cell,
-			.cell_hash = connection->cell_hash, .fd = gate->fd,
-			.may_not_wait = gate->may_not_wait }, now_ns, &admitted)) {
-		begin_call(connection, &admitted);
+	if (admission_ask(&asking, now_ns, &admitted)) {
+		begin_call(connection, &asking, &admitted);
 		return true;
 	}
 	return runtime.observe || !refuse_send(gate);
@@ -109,12 +116,12 @@ bool gate_send(struct gate *gate, struct connection *connection, int fd, struct 
 {
 	gate_begin(gate, connection, fd, bytes);
 	gate->may_not_wait = flags & MSG_DONTWAIT;
-	if (exchange_has(&connection->exchange, EXCHANGE_CUT | EXCHANGE_TIMED_OUT))
-		return go_round_dead(gate, fd);
 	if (process_is_vfork_child()) {
 		gate->connection = NULL;
 		return true;
 	}
+	if (exchange_has(&connection->exchange, EXCHANGE_CUT | EXCHANGE_TIMED_OUT))
+		return go_round_dead(gate, fd);
 	if (deadline_applies(connection))
 		return begin_timed_send(gate);
 	if (exchange_is_sending(&connection->exchange))
@@ -174,11 +181,13 @@ bool gate_receive(struct gate *gate, struct connection *connection, int fd, stru
 {
 	gate_begin(gate, connection, fd, bytes);
 	gate->is_peek = flags & MSG_PEEK;
+	if (process_is_vfork_child()) {
+		gate->connection = NULL;
+		return true;
+	}
 	if (exchange_has(&connection->exchange, EXCHANGE_CUT | EXCHANGE_TIMED_OUT))
 		return go_round_dead(gate, fd);
-	if (process_is_vfork_child())
-		gate->connection = NULL;
-	else if (exchange_times_receive(&connection->exchange))
+	if (exchange_times_receive(&connection->exchange))
 		return begin_receive(gate, flags);
 	return true;
 }

@@ -36,11 +36,8 @@ static struct connection *track(int fd, const struct rule *rule, struct cell *ce
 	if (!connection)
 		connection = fd_table_connect(fd, &stale);
 	call_end(stale);
-	if (connection) {
-		connection->rule = rule;
-		connection->cell = cell;
-		connection->cell_hash = cell_hash;
-	}
+	if (connection)
+		call_set_judge(connection, (struct judge){ rule, cell }, cell_hash);
 	return connection;
 }
 

@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 
 #include "core/clock.h"
+#include "shim/backtrace.h"
 #include "shim/call.h"
 #include "shim/deadline.h"
 #include "shim/holder.h"
@@ -92,9 +93,12 @@ void gate_left_to_stdio(int fd)
 {
 	struct connection *connection = fd_table_find(fd);
 
-	if (!connection || process_is_vfork_child())
+	if (process_is_vfork_child())
 		return;
-	call_settle(connection, exchange_left_to_stdio(&connection->exchange), clock_now_ns());
+	if (connection)
+		call_settle(connection, exchange_left_to_stdio(&connection->exchange),
+				clock_now_ns());
+	/* Its end will not be seen, connected or not. */
 	call_end(fd_table_set(fd, FD_OTHER));
 }
 
@@ -148,6 +152,7 @@ void gate_fork_child(void)
 	if (!runtime_is_judging())
 		return;
 	runtime_forked();
+	backtrace_forked();
 	holder_forked();
 	timer_forget();
 	fd_table_forget_pins();

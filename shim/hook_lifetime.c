@@ -167,10 +167,10 @@ static int descriptor_of(FILE *stream)
 }
 
 /* libc moves the new file to the number of the old one by itself. */
-static void reopened(FILE *stream, int fd)
+static void reopened(int fd)
 {
-	if (stream)
-		gate_close_range((unsigned int)fd, (unsigned int)fd);
+	/* One that fails has closed it. */
+	gate_close_range((unsigned int)fd, (unsigned int)fd);
 }
 
 HOOK(FILE *, freopen, (const char *path, const char *mode, FILE *stream))
@@ -178,7 +178,7 @@ HOOK(FILE *, freopen, (const char *path, const char *mode, FILE *stream))
 	int fd = descriptor_of(stream);
 
 	stream = real()->freopen(path, mode, stream);
-	reopened(stream, fd);
+	reopened(fd);
 	return stream;
 }
 
@@ -187,7 +187,7 @@ HOOK(FILE *, freopen64, (const char *path, const char *mode, FILE *stream))
 	int fd = descriptor_of(stream);
 
 	stream = real()->freopen64(path, mode, stream);
-	reopened(stream, fd);
+	reopened(fd);
 	return stream;
 }
 

@@ -92,7 +92,8 @@ static int reentrant_ended(const struct lookup *lookup, int error, struct hosten
 		const int *h_error)
 {
 	inside_leave();
-	lookup_host_ended(lookup, error ? NULL : *result, *h_error);
+	/* Of a numeric host libc never says why, and may be given nowhere to say it. */
+	lookup_host_ended(lookup, error ? NULL : *result, h_error ? *h_error : 0);
 	return error;
 }
 

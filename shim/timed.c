@@ -38,7 +38,7 @@ void timed_begin(struct connection *connection, int fd)
 	int error = errno;
 
 	if (!deadline_begin(connection, fd))
-		runtime_unenforced(connection->rule, UNENFORCED_FILTER);
+		runtime_unenforced(call_judge(connection).rule, UNENFORCED_FILTER);
 	errno = error;
 }
 
@@ -56,7 +56,7 @@ static uint64_t left_ns(const struct connection *connection)
 void timed_watch(struct connection *connection)
 {
 	if (!timer_watch_deadlines(deadline_ns(connection)))
-		runtime_unenforced(connection->rule, UNENFORCED_NO_THREAD);
+		runtime_unenforced(call_judge(connection).rule, UNENFORCED_NO_THREAD);
 }
 
 /* By the socket's option even where the timer will wake it: some kernels do not let it. */

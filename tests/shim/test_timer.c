@@ -20,6 +20,7 @@
 #include "shim/deadline.h"
 #include "shim/runtime.h"
 #include "shim/thread.h"
+#include "shim/call.h"
 #include "shim/timer.h"
 #include "tests/support/sanitized.h"
 
@@ -384,7 +385,7 @@ static bool watch_deadlines(void)
 	}
 	for (size_t i = 0; i < runtime.config.rule_count; i++)
 		runtime.config.rules[i].settings.timeout_ns = HOUR_NS;
-	connection->rule = &runtime.config.rules[0];
+	call_set_judge(connection, (struct judge){ &runtime.config.rules[0], NULL }, 0);
 	deadline_begin(connection, 5);
 	return timer_watch_deadlines(clock_now_ns() + HOUR_NS);
 }
