@@ -13,15 +13,15 @@
 #include "shim/exchange.h"
 #include "shim/fd_table.h"
 
-/* By which rule a connection is judged, and in which cell that is counted: NULL where by none (yet).
- * A cell without a rule is that of a fallback's target. */
+/* By which rule a connection is judged, and in which cell that is counted: NULL where by none
+ * (yet). A cell without a rule is that of a fallback's target. */
 struct judge {
 	const struct rule *rule;
 	struct cell *cell;
 };
 
-/* Taken in one step: another thread, or a signal handler, may close the descriptor at any moment and
- * give the connection to the next, and half of either would be nobody's. */
+/* Taken in one step: another thread, or a signal handler, may close the descriptor at any moment
+ * and give the connection to the next, and half of either would be nobody's. */
 struct judge call_judge(const struct connection *connection);
 void call_set_judge(struct connection *connection, struct judge judge, uint64_t cell_hash);
 

@@ -47,8 +47,8 @@ struct connection {
 	_Atomic place_t place;       /* what it holds itself of `connections` or the fallback */
 	enum fd_kind kind;           /* FD_STREAM or FD_STREAM6: what the descriptor was before */
 	struct deadline deadline;
-	_Atomic uint32_t judge;      /* by which rule, counted in which cell: struct judge, call.h */
-	_Atomic uint64_t cell_hash;          /* of the cell's key: it may have been given away since */
+	_Atomic uint32_t judge;      /* by which rule, counted in which cell: call_judge() */
+	_Atomic uint64_t cell_hash;  /* of the cell's key: it may have been given away since */
 	struct exchange exchange;
 };
 
