@@ -26,8 +26,12 @@ class _Program(harness.Case):
 	connections = {}   # how many one call makes, where it is not one
 	start_seconds = 0  # how much of a call's time is none of it
 
+	needs = None       # a program that may be missing
+
 	def setUp(self):
 		super().setUp()
+		if self.needs and not harness.find_program(self.needs):
+			self.skipTest(f'{self.needs} is not installed')
 		self.target = self.server()
 		self.port = self.target.port
 		self.rules['TARGET'] = f'127.0.0.1:{self.port} volume=1000 timeout={int(TIMEOUT * 1000)}ms'
@@ -106,6 +110,7 @@ class _Script(_Session):
 
 
 class Curl(_Command):
+	needs = 'curl'
 	silent = r'curl: \(56\) Recv failure: Connection timed out'
 	backlog = r"curl: \(28\) Failed to connect to 127.0.0.1 port \d+ after \d+ ms: Couldn't connect to server"
 
@@ -114,6 +119,7 @@ class Curl(_Command):
 
 
 class Wget(_Command):
+	needs = 'wget'
 	silent = r'Read error \(Connection timed out\) in headers'
 	backlog = r'failed: Connection timed out'
 
@@ -144,6 +150,7 @@ class PythonAsyncio(_Script):
 
 
 class Node(_Script):
+	needs = 'node'
 	client_file = 'client_http.js'
 	runner = 'node'
 	silent = r'^ETIMEDOUT read ETIMEDOUT'
@@ -179,6 +186,7 @@ class JavaHttpClient(_Java):
 
 
 class Psql(_Command):
+	needs = 'psql'
 	silent = r'could not receive data from server: Connection timed out'
 	backlog = r'failed: Connection timed out'
 
@@ -188,6 +196,7 @@ class Psql(_Command):
 
 
 class RedisCli(_Command):
+	needs = 'redis-cli'
 	silent = r'Error: recv timeout|Error: Connection timed out'
 	backlog = r'Could not connect to Redis at 127.0.0.1:\d+: Connection timed out'
 	connections = {'full_backlog': 2}
@@ -199,6 +208,7 @@ class RedisCli(_Command):
 class Mariadb(_Command):
 	"""The server speaks first there: it is the client's poll for a greeting that is ended."""
 
+	needs = 'mariadb'
 	silent = r"ERROR 2013 \(HY000\): Lost connection to server at 'handshake: reading initial communication packet'"
 	backlog = r"ERROR 2002 \(HY000\): Can't connect to server on '127.0.0.1' \(11\d\)"
 
@@ -208,6 +218,7 @@ class Mariadb(_Command):
 
 
 class Git(_Command):
+	needs = 'git'
 	silent = r'fatal: unable to access .*: Recv failure: Connection timed out'
 	backlog = r'fatal: unable to access .*: Failed to connect to 127.0.0.1 port \d+'
 
@@ -217,6 +228,7 @@ class Git(_Command):
 
 
 class Ssh(_Command):
+	needs = 'ssh'
 	silent = r'banner exchange: Connection to 127.0.0.1 port \d+: Connection timed out'
 	backlog = r'ssh: connect to host 127.0.0.1 port \d+: Connection timed out'
 
@@ -226,6 +238,7 @@ class Ssh(_Command):
 
 
 class Rsync(_Command):
+	needs = 'rsync'
 	silent = r'rsync: .*safe_read failed to read \d+ bytes: Connection timed out'
 	backlog = r'rsync: .*failed to connect to 127.0.0.1 .*: Connection timed out'
 
@@ -236,6 +249,7 @@ class Rsync(_Command):
 class Nginx(_Program):
 	"""As a reverse proxy; the server is its upstream."""
 
+	needs = 'nginx'
 	silent = '504 Gateway Time-out|502 Bad Gateway'
 	backlog = silent
 

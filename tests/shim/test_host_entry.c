@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <arpa/inet.h>
 #include <criterion/criterion.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "shim/host_entry.h"
@@ -19,6 +20,7 @@ static void compare(const struct hostent *copy, const struct hostent *entry)
 {
 	size_t i;
 
+	cr_assert_eq((uintptr_t)copy->h_aliases % _Alignof(char *), 0);
 	cr_assert_str_eq(copy->h_name, entry->h_name);
 	cr_assert_eq(copy->h_addrtype, entry->h_addrtype);
 	cr_assert_eq(copy->h_length, entry->h_length);

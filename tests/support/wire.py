@@ -58,7 +58,8 @@ class Wire:
 		self._payload = []
 		self._marks = set()
 		self._lock = threading.Lock()
-		self._socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_ALL))
+		# Of no protocol until it is bound: it would take in what comes before the filter.
+		self._socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
 		self._filter, header = _port_filter(port)
 		self._socket.setsockopt(socket.SOL_SOCKET, SO_ATTACH_FILTER, header)
 		self._socket.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
