@@ -139,18 +139,24 @@ static void bell_wait(uint32_t seen, uint64_t duration_ns)
 	raw_syscall(SYS_futex, (long)&timer.bell, FUTEX_WAIT_PRIVATE, seen, (long)&duration, 0, 0);
 }
 
-/* Have all threads of the program ended? Only its first one may be left, as a zombie, which
- * has no program file any more. Asked without a descriptor. */
-static bool is_last_alive(void)
+/* As the kernel counts them, asked without a descriptor; 0 where there is no /proc. */
+static long thread_count(void)
 {
 	struct stat tasks;
-	char path[1];
-	long threads;
 
 	if (raw_syscall(SYS_newfstatat, AT_FDCWD, (long)"/proc/self/task", (long)&tasks, 0, 0, 0))
-		return false;
-	threads = (long)tasks.st_nlink - 2;
-	if (threads > 2)
+		return 0;
+	return (long)tasks.st_nlink - 2;
+}
+
+/* Have all threads of the program ended? Only its first one may be left, as a zombie, which
+ * has no program file any more. */
+static bool is_last_alive(void)
+{
+	char path[1];
+	long threads = thread_count();
+
+	if (!threads || threads > 2)
 		return false;
 	return raw_syscall(SYS_readlinkat, AT_FDCWD, (long)"/proc/self/exe", (long)path,
 			       sizeof(path), 0, 0) == -ENOENT;
@@ -246,6 +252,13 @@ static uint64_t signals_change(int how, uint64_t signals)
 	return before;
 }
 
+/* A fork's child has one thread, which libc does not notice; and of its parent's locks, which a new
+ * thread may want, those of allocators and sanitizers that know nothing of fork stay held. */
+static bool is_single(void)
+{
+	return runtime.config.timer != TIMER_ON && thread_count() == 1;
+}
+
 /* The state is TIMER_STARTING. */
 static void thread_start(uint64_t due_ns)
 {
@@ -255,7 +268,8 @@ static void thread_start(uint64_t due_ns)
 	 * filter that it was for. */
 	if (!atomic_load_explicit(&timer.holds, memory_order_seq_cst) &&
 			!atomic_load_explicit(&runtime.has_filter, memory_order_relaxed)) {
-		error = thread_create((size_t)PTHREAD_STACK_MIN + STACK_ABOVE_MINIMUM);
+		if (!is_single())
+			error = thread_create((size_t)PTHREAD_STACK_MIN + STACK_ABOVE_MINIMUM);
 		/* The program's own thread-local data did not fit. */
 		if (error == EINVAL)
 			error = thread_create(0);
