@@ -43,6 +43,7 @@ static struct {
 	_Atomic uint32_t holds; /* timer_hold() without its timer_release() */
 	/* No thread could be made: not tried again before a later wake time. */
 	_Atomic uint64_t given_up_ns;
+	_Atomic bool is_child; /* of a fork */
 } timer;
 
 /* 0: there is no such cell (any more). */
@@ -254,9 +255,10 @@ static uint64_t signals_change(int how, uint64_t signals)
 
 /* A fork's child has one thread, which libc does not notice; and of its parent's locks, which a new
  * thread may want, those of allocators and sanitizers that know nothing of fork stay held. */
-static bool is_single(void)
+static bool is_single_child(void)
 {
-	return runtime.config.timer != TIMER_ON && thread_count() == 1;
+	return runtime.config.timer != TIMER_ON &&
+	       atomic_load_explicit(&timer.is_child, memory_order_relaxed) && thread_count() == 1;
 }
 
 /* The state is TIMER_STARTING. */
@@ -268,7 +270,7 @@ static void thread_start(uint64_t due_ns)
 	 * filter that it was for. */
 	if (!atomic_load_explicit(&timer.holds, memory_order_seq_cst) &&
 			!atomic_load_explicit(&runtime.has_filter, memory_order_relaxed)) {
-		if (!is_single())
+		if (!is_single_child())
 			error = thread_create((size_t)PTHREAD_STACK_MIN + STACK_ABOVE_MINIMUM);
 		/* The program's own thread-local data did not fit. */
 		if (error == EINVAL)
@@ -371,6 +373,7 @@ void timer_release(void)
 
 void timer_forget(void)
 {
+	atomic_store_explicit(&timer.is_child, true, memory_order_relaxed);
 	for (uint32_t i = 0; i < WATCHED_MAX; i++)
 		atomic_store_explicit(&timer.watched[i], 0, memory_order_relaxed);
 	atomic_store_explicit(&timer.thread_id, 0, memory_order_relaxed);
