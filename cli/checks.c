@@ -35,10 +35,14 @@ static void check_steps(const struct subject *subject, struct report *report)
 			report_line(report, VERDICT_OK, "%s starts %s", step->path, step->by);
 	}
 	report_line(report, VERDICT_OK, "the program is %s", launch->path);
-	if (launch->is_hidden)
+	if (launch->hidden_by[0] != '\0')
 		report_line(report, VERDICT_WARN,
 				"%s starts another program, which cannot be told from here; ask "
-				"'shunt doctor' about that one", launch->path);
+				"'shunt doctor' about that one%s", launch->hidden_by,
+				launch->may_change_root
+						? " (where it has a root of its own, the library "
+						  "must be there under the same path)"
+						: "");
 	else if (launch->is_unreadable)
 		report_line(report, VERDICT_WARN,
 				"%s cannot be read by this user, so nothing is known of it; start "
@@ -53,7 +57,7 @@ static void check_program(const struct subject *subject, struct report *report,
 	struct program program = { .path = launch->path, .executable = &launch->executable,
 		.environment = &launch->environment };
 
-	if (!launch->is_hidden && !launch->is_unreadable)
+	if (launch->hidden_by[0] == '\0' && !launch->is_unreadable)
 		check(&program, report);
 }
 
@@ -160,7 +164,7 @@ static const struct check {
 	{ check_program_linkage, USE_STOPS },
 	{ check_program_libc, USE_STOPS },
 	{ check_program_go, USE_STOPS },
-	{ check_program_sanitizer, USE_DOCTOR }, /* it may have the option inside */
+	{ check_program_sanitizer, USE_STOPS },
 	{ check_privileges, USE_STOPS },
 	{ check_loss, USE_WARNS },
 	{ check_preloads, USE_DOCTOR },

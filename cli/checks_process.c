@@ -189,6 +189,36 @@ static void check_shared_segment(const struct patient *patient, struct report *r
 				patient->segment_path, problem[0] ? "; now, " : "", problem);
 }
 
+/* Does `shunt status`, as we would start it, show its circuits? */
+static bool is_our_segment(const struct patient *patient)
+{
+	const struct state *state = state_open();
+	struct stat file;
+
+	return state->segment && patient->segment_file[0] != '\0' &&
+			lstat(patient->segment_file, &file) == 0 && file.st_dev == state->device &&
+			file.st_ino == state->inode &&
+			file.st_ino == patient->process.segment.inode;
+}
+
+static void check_namespaces(const struct patient *patient, struct report *report)
+{
+	const struct process *process = &patient->process;
+
+	if (is_our_segment(patient))
+		return;
+	if (!process->has_our_pids && patient->config.state_path[0] == '\0')
+		report_line(report, VERDICT_WARN,
+				"it has process numbers of its own (another pid namespace), and so "
+				"a segment of its own; run 'shunt status' in there, or set "
+				"SHUNT_STATE to one path on both sides");
+	else if (!process->has_our_files)
+		report_line(report, VERDICT_WARN,
+				"it has file systems of its own (another mount namespace), where "
+				"%s may be another file; run 'shunt status' in there",
+				patient->segment_path);
+}
+
 static void check_surroundings(const struct patient *patient, struct report *report)
 {
 	const struct process *process = &patient->process;
@@ -199,16 +229,7 @@ static void check_surroundings(const struct patient *patient, struct report *rep
 				"it belongs to user %s: 'shunt status' of %s does not show its "
 				"circuits, that of its user does", user_name(process->user, theirs),
 				user_name(geteuid(), ours));
-	if (!process->has_our_pids)
-		report_line(report, VERDICT_WARN,
-				"it has process numbers of its own (another pid namespace), and so "
-				"a segment of its own; run 'shunt status' in there, or set "
-				"SHUNT_STATE to one path on both sides");
-	else if (!process->has_our_files)
-		report_line(report, VERDICT_WARN,
-				"it has file systems of its own (another mount namespace), where "
-				"%s may be another file; run 'shunt status' in there",
-				patient->segment_path);
+	check_namespaces(patient, report);
 	if (process->has_filter)
 		report_line(report, VERDICT_WARN,
 				"it has a seccomp filter: the library starts no thread and writes "
@@ -247,6 +268,7 @@ static void print_connections(const struct patient *patient, struct segment *seg
 	struct connection *connections;
 	struct columns columns;
 	struct guards guards;
+	bool is_any_under = false;
 	size_t count;
 
 	if (!connections_read(patient->process.pid, &connections, &count)) {
@@ -260,7 +282,7 @@ static void print_connections(const struct patient *patient, struct segment *seg
 		bool is_v6 = connection->address.family == 6;
 
 		address_format(&connection->address, address);
-		guards_describe(&guards, connection, text);
+		is_any_under |= guards_describe(&guards, connection, text);
 		columns_add(&columns, "%d", connection->fd);
 		columns_add(&columns, "%s%s%s:%u", is_v6 ? "[" : "", address, is_v6 ? "]" : "",
 				(unsigned int)connection->port);
@@ -269,6 +291,10 @@ static void print_connections(const struct patient *patient, struct segment *seg
 	}
 	puts(count ? "" : "\nno connection now");
 	columns_print(&columns);
+	if (is_any_under)
+		puts("\na connection that was handed to the process, over exec or a socket, or "
+				"that\nstdio writes to, is not guarded though it falls under a "
+				"rule");
 	columns_finish(&columns);
 	guards_finish(&guards);
 	free(connections);

@@ -109,19 +109,30 @@ void check_libc(const struct program *program, struct report *report)
 				"it, and ask 'shunt doctor PID'", loader);
 }
 
+/* Does it define a function of that name, or want one? False where that cannot be told. */
+static bool find_symbol(const struct program *program, const char *name, bool *ret_defines,
+		bool *ret_wants)
+{
+	int fd = open(program->path, O_RDONLY | O_CLOEXEC);
+	uint32_t defined = 0, wanted = 0;
+	bool is_known;
+
+	if (fd < 0)
+		return false;
+	is_known = symbols_find(fd, &name, 1, &defined, &wanted);
+	close(fd);
+	*ret_defines = defined;
+	*ret_wants = wanted;
+	return is_known;
+}
+
 /* Has a Go program parts in C that may connect by themselves? */
 static bool has_parts_in_c(const struct program *program)
 {
-	static const char *const names[] = { "connect" };
-	uint32_t defined, wanted;
-	bool is_known;
-	int fd = open(program->path, O_RDONLY | O_CLOEXEC);
+	bool defines, wants;
 
-	if (fd < 0)
-		return true;
-	is_known = symbols_find(fd, names, 1, &defined, &wanted);
-	close(fd);
-	return !is_known || wanted || program->executable->needs_others;
+	return !find_symbol(program, "connect", &defines, &wants) || wants ||
+			program->executable->needs_others;
 }
 
 void check_go(const struct program *program, struct report *report)
@@ -142,11 +153,19 @@ void check_go(const struct program *program, struct report *report)
 void check_sanitizer(const struct program *program, struct report *report)
 {
 	const char *options = environment_get(program->environment, "ASAN_OPTIONS");
+	bool defines, wants;
 
 	if (!program->executable->needs_asan ||
 			(options && strstr(options, "verify_asan_link_order=0")))
 		return;
-	report_line(report, VERDICT_NO,
-			"linked against AddressSanitizer's library, which ends the program where "
-			"another comes first; set ASAN_OPTIONS=verify_asan_link_order=0");
+	if (!find_symbol(program, "__asan_default_options", &defines, &wants) || defines)
+		report_line(report, VERDICT_WARN,
+				"linked against AddressSanitizer's library, which ends the program "
+				"where another comes first, unless the options that it has inside "
+				"say otherwise; set ASAN_OPTIONS=verify_asan_link_order=0");
+	else
+		report_line(report, VERDICT_NO,
+				"linked against AddressSanitizer's library, which ends the program "
+				"where another comes first; set "
+				"ASAN_OPTIONS=verify_asan_link_order=0");
 }

@@ -7,7 +7,9 @@
 #include <unistd.h>
 
 #include "cli/arguments.h"
+#include "cli/filter.h"
 #include "cli/library.h"
+#include "cli/rules.h"
 #include "cli/state.h"
 #include "cli/symbols.h"
 
@@ -91,7 +93,7 @@ void check_earlier_preloads(const char *preload, struct report *report)
 	}
 }
 
-static void check_rules(struct report *report)
+static void check_rules(enum verdict where_none, struct report *report)
 {
 	char log_problem[STATE_NOTE_SIZE];
 
@@ -107,10 +109,11 @@ static void check_rules(struct report *report)
 		report_line(report, VERDICT_OK, "%zu rule%s: 'shunt check' shows %s",
 				config.rule_count, config.rule_count == 1 ? "" : "s",
 				config.rule_count == 1 ? "it" : "them");
-	else if (config.problem_count == 0)
-		report_line(report, VERDICT_WARN,
-				"no rule in the environment, so nothing would be guarded; set "
-				"SHUNT_BREAK_NAME='HOST:PORT', or use 'shunt run --break'");
+	if (config.problem_count == 0 && !rules_guard_something(&config))
+		report_line(report, where_none,
+				"no rule in the environment%s, so nothing would be guarded; set "
+				"SHUNT_BREAK_NAME='HOST:PORT', or use 'shunt run --break'",
+				config.rule_count > 0 ? " but exclusions" : "");
 	if (config.observe)
 		report_line(report, VERDICT_WARN,
 				"SHUNT_MODE=observe: calls are judged and counted, none is "
@@ -129,6 +132,14 @@ static void check_segment(const struct environment *environment, struct report *
 				state->path);
 	else
 		report_line(report, VERDICT_WARN, "%s", state->reason);
+}
+
+static void check_filter(struct report *report)
+{
+	char text[FILTER_TEXT_SIZE];
+
+	if (filter_describe(&config, text))
+		report_line(report, VERDICT_WARN, "%s", text);
 }
 
 /* True where the library looks no further. */
@@ -163,6 +174,7 @@ void check_environment(const struct environment *environment, const char *name,
 {
 	if (is_switched_off(environment, name, report))
 		return;
-	check_rules(report);
+	check_rules(name ? VERDICT_NO : VERDICT_WARN, report);
 	check_segment(environment, report);
+	check_filter(report);
 }

@@ -12,8 +12,8 @@ void check_other_preloads(const char *preload, const char *library, struct repor
 /* Of what stands in LD_PRELOAD before the library and sees calls first. `preload` may be NULL. */
 void check_earlier_preloads(const char *preload, struct report *report);
 
-/* The kill switch, whether the program of that name (NULL: any) is meant, the rules, the log, the
- * segment. */
+/* The kill switch, whether the program of that name is meant, the rules, the log, the segment, a
+ * filter. NULL: no program begins with it, and that there is no rule in it is only warned of. */
 void check_environment(const struct environment *environment, const char *name,
 		struct report *report);
 

@@ -88,6 +88,8 @@ int cmd_doctor(int argc, char *argv[])
 		return EXIT_OWN_FAILURE;
 	word = argv[options.next];
 	if (is_number(word) && patient_exists(word))
-		return examine_process(word);
+		return command_operands_fit(&options, 1, 1, "one process")
+				? examine_process(word)
+				: EXIT_OWN_FAILURE;
 	return examine_command(&argv[options.next]);
 }

@@ -8,8 +8,10 @@
 #include "cli/checks.h"
 #include "cli/command.h"
 #include "cli/describe.h"
+#include "cli/filter.h"
 #include "cli/launch.h"
 #include "cli/library.h"
+#include "cli/rules.h"
 #include "cli/state.h"
 #include "cli/terminal.h"
 #include "core/config.h"
@@ -197,15 +199,6 @@ static void complain_problems(const struct run *run)
 				config.problem_count - CONFIG_MAX_PROBLEMS);
 }
 
-static bool config_guards_something(void)
-{
-	for (size_t i = 0; i < config.rule_count; i++) {
-		if (!config.rules[i].target.is_excluded)
-			return true;
-	}
-	return false;
-}
-
 static bool run_may_start(const struct run *run)
 {
 	char log_problem[STATE_NOTE_SIZE];
@@ -218,7 +211,7 @@ static bool run_may_start(const struct run *run)
 		terminal_complain("run: %s", log_problem);
 		return false;
 	}
-	if (config_guards_something())
+	if (rules_guard_something(&config))
 		return true;
 	terminal_complain("run: expected a rule, got none, so nothing would be guarded; give one, "
 			"as in: shunt run --break 'pay.internal:443 errors=50%%' -- %s",
@@ -238,10 +231,12 @@ static void tell_segment(void)
 
 static void run_tell(const char *library)
 {
-	char settings[DESCRIBE_SIZE];
+	char settings[DESCRIBE_SIZE], filter[FILTER_TEXT_SIZE];
 
 	terminal_complain("run: preloading %s", library);
 	tell_segment();
+	if (filter_describe(&config, filter))
+		terminal_complain("run: %s", filter);
 	for (size_t i = 0; i < config.rule_count; i++) {
 		const struct rule *rule = &config.rules[i];
 

@@ -116,8 +116,8 @@ bool command_operands_fit(const struct command_options *options, int least, int 
 	int count = options->argc - options->next;
 
 	if (count < least) {
-		terminal_complain("%s: expected %s, got nothing more; see 'shunt help %s'", command,
-				expected, command);
+		terminal_complain("%s: expected %s, got nothing%s; see 'shunt help %s'", command,
+				expected, count > 0 ? " more" : "", command);
 		return false;
 	}
 	if (count > most) {

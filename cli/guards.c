@@ -123,7 +123,7 @@ static bool describe_cell(const struct cell_snapshot *cell, const char *how, cha
 
 	label_target(cell, target);
 	label_state(cell, state);
-	snprintf(ret, GUARDS_TEXT_SIZE, "%s by %s (%.300s): %.64s", how, cell->key.name, target,
+	snprintf(ret, GUARDS_TEXT_SIZE, "%s %s (%.300s): %.64s", how, cell->key.name, target,
 			state);
 	return true;
 }
@@ -142,7 +142,7 @@ static bool describe_without_cell(const struct guards *guards, const struct rule
 	}
 	if (!guards->has_cells) {
 		snprintf(ret, GUARDS_TEXT_SIZE,
-				"guarded by %s: its circuits cannot be read by this user",
+				"under %s: its circuits cannot be read by this user",
 				rule->name);
 		return true;
 	}
@@ -170,9 +170,9 @@ bool guards_describe(const struct guards *guards, const struct connection *conne
 	}
 	cell = find_cell(guards, connection);
 	if (cell)
-		return describe_cell(cell, "guarded", ret);
+		return describe_cell(cell, "under", ret);
 	cell = find_wide_cell(guards, connection, &is_sure);
 	if (cell)
-		return describe_cell(cell, is_sure ? "guarded" : "perhaps guarded", ret);
+		return describe_cell(cell, is_sure ? "under" : "perhaps under", ret);
 	return describe_without_cell(guards, rule, ret);
 }

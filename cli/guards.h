@@ -24,8 +24,9 @@ struct guards {
 /* Takes the circuits of `segment` (NULL: it could not be read). */
 void guards_begin(struct guards *guards, const struct config *config, struct segment *segment);
 
-/* "guarded by PAY (pay.internal:443): closed", or "not guarded: no rule matches", into `ret` of
- * GUARDS_TEXT_SIZE. True where it is guarded. */
+/* "under PAY (pay.internal:443): closed", or "not guarded: no rule matches", into `ret` of
+ * GUARDS_TEXT_SIZE. True where it falls under a rule: whether the library saw it begin cannot be
+ * told from outside. */
 bool guards_describe(const struct guards *guards, const struct connection *connection, char *ret);
 
 void guards_finish(struct guards *guards);

@@ -187,8 +187,15 @@ static void note_loss(struct launch *launch, const char *name)
 		snprintf(launch->lost_by, sizeof(launch->lost_by), "%s drops LD_PRELOAD", name);
 }
 
-/* True where there is a program behind this one to go on with. */
-static bool open_wrapper(struct launch *launch, const char *library)
+static void note_hidden(struct launch *launch, const struct wrapped *wrapped, const char *path)
+{
+	text_copy(launch->hidden_by, sizeof(launch->hidden_by), path);
+	launch->may_change_root = wrapped->may_change_root;
+}
+
+/* True where there is a program behind this one to go on with. `script` was the file that it reads,
+ * or NULL. */
+static bool open_wrapper(struct launch *launch, const char *script, const char *library)
 {
 	bool had_library = has_library(launch, library);
 	const char *name = arguments_base_name(launch->path);
@@ -213,9 +220,19 @@ static bool open_wrapper(struct launch *launch, const char *library)
 		snprintf(launch->may_lose, sizeof(launch->may_lose), "%s", name);
 	if (wrapped.directory[0] != '\0')
 		strcpy(launch->directory, wrapped.directory);
-	launch->is_hidden |= answer == WRAPPER_HIDES;
+	if (answer == WRAPPER_HIDES)
+		note_hidden(launch, &wrapped, path);
+	else if (answer == WRAPPER_NONE && script &&
+			wrapper_open_script(arguments_base_name(script), &wrapped) == WRAPPER_HIDES)
+		note_hidden(launch, &wrapped, script);
 	free(path);
 	return answer == WRAPPER_RUNS;
+}
+
+/* The script that was found, where that is how the steps beyond `count` begin; or NULL. */
+static const char *script_since(const struct launch *launch, size_t count)
+{
+	return launch->step_count > count ? launch->steps[count].path : NULL;
 }
 
 /* `sudo shunt run -- COMMAND` is how it should be. */
@@ -230,6 +247,8 @@ static bool brings_library(const struct launch *launch)
 void launch_follow(struct launch *launch, char *const words[], char *const environment[],
 		const char *library)
 {
+	size_t steps;
+
 	*launch = (struct launch){ 0 };
 	arguments_copy(&launch->arguments, words);
 	environment_copy(&launch->environment, environment);
@@ -238,9 +257,11 @@ void launch_follow(struct launch *launch, char *const words[], char *const envir
 			launch->is_told = true;
 			launch->lost_by[0] = launch->may_lose[0] = '\0';
 		}
+		steps = launch->step_count;
 		find(launch);
-	} while (launch->answer == LAUNCH_FOUND && !launch->is_told && !launch->is_hidden &&
-			launch->step_count < LAUNCH_STEPS_MAX && open_wrapper(launch, library));
+	} while (launch->answer == LAUNCH_FOUND && !launch->is_told &&
+			launch->step_count < LAUNCH_STEPS_MAX &&
+			open_wrapper(launch, script_since(launch, steps), library));
 }
 
 void launch_finish(struct launch *launch)

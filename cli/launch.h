@@ -46,7 +46,8 @@ struct launch {
 	struct arguments arguments;     /* its own */
 	struct environment environment; /* its own */
 	char privileges[LAUNCH_TEXT_SIZE]; /* why its loader obeys no LD_PRELOAD; or "" */
-	bool is_hidden;     /* it starts another program that cannot be told from here */
+	char hidden_by[PATH_MAX]; /* what starts another that cannot be told from here; or "" */
+	bool may_change_root;     /* and maybe in a root of its own */
 	bool is_unreadable; /* it can be executed, but nothing is known of it */
 	bool is_told;      /* it is this command again, which brings the library itself */
 	char lost_by[LAUNCH_TEXT_SIZE]; /* what takes the library out of the environment; or "" */

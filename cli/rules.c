@@ -73,3 +73,12 @@ size_t rules_gather(const struct state *state, struct known_rule *ret)
 	qsort(ret, rules.count, sizeof(*ret), compare_names);
 	return rules.count;
 }
+
+bool rules_guard_something(const struct config *config)
+{
+	for (size_t i = 0; i < config->rule_count; i++) {
+		if (!config->rules[i].target.is_excluded)
+			return true;
+	}
+	return false;
+}

@@ -3,6 +3,7 @@
 #ifndef SHUNT_CLI_RULES_H
 #define SHUNT_CLI_RULES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -19,5 +20,8 @@ struct known_rule {
 /* The rules in order of name; `ret` has room for RULES_MAX. What our own environment says of a rule
  * counts for more than what another process wrote down. */
 size_t rules_gather(const struct state *state, struct known_rule *ret);
+
+/* Is there one that is no exclusion? */
+bool rules_guard_something(const struct config *config);
 
 #endif

@@ -4,82 +4,8 @@
 #include <string.h>
 
 #include "cli/wrapper_env.h"
+#include "cli/wrapper_list.h"
 #include "cli/wrapper_option.h"
-
-enum effect {
-	EFFECT_NONE,
-	EFFECT_MAY_DROP, /* unless it is configured otherwise */
-	EFFECT_DROPS,
-};
-
-struct wrapper {
-	const char *name;
-	struct wrapper_options options;
-	int operands; /* words before the command */
-	enum effect effect;
-	const char *drop_options; /* " --login -l ": then EFFECT_DROPS */
-	const char *keep_options; /* then EFFECT_NONE */
-	bool is_hiding;           /* what it starts is not on its command line */
-};
-
-static const struct wrapper wrappers[] = {
-	{ .name = "nice", .options = { "n", "0123456789", " --adjustment ", "" } },
-	{ .name = "nohup", .options = { "", "", "", "" } },
-	{ .name = "setsid", .options = { "", "cfw", "", " --ctty --fork --wait " } },
-	{ .name = "stdbuf", .options = { "ioe", "", " --input --output --error ", "" } },
-	{ .name = "time",
-		.options = { "fo", "apqv", " --format --output ",
-			" --append --portability --quiet --verbose " } },
-	{ .name = "timeout",
-		.options = { "ks", "v", " --kill-after --signal ",
-			" --foreground --preserve-status --verbose " },
-		.operands = 1 },
-	/* What starts containers is often linked statically, and passes everything on. */
-	{ .name = "tini", .options = { "pe", "sgvw", "", "" } },
-	{ .name = "tini-static", .options = { "pe", "sgvw", "", "" } },
-	{ .name = "docker-init", .options = { "pe", "sgvw", "", "" } },
-	{ .name = "dumb-init",
-		.options = { "r", "cv", " --rewrite ", " --single-child --verbose " } },
-	{ .name = "catatonit", .options = { "", "Pg", "", "" } },
-	{ .name = "gosu", .options = { "", "", "", "" }, .operands = 1 },
-	{ .name = "su-exec", .options = { "", "", "", "" }, .operands = 1 },
-	/* What changes the user. */
-	{ .name = "sudo",
-		.options = { "CDghpRrTtUu", "AbBEeHiKkNnPSs",
-			" --chdir --chroot --close-from --group --host --prompt --role "
-			"--command-timeout --type --other-user --user ",
-			" --askpass --background --bell --edit --set-home --login "
-			"--non-interactive --preserve-env --preserve-groups --shell "
-			"--stdin --reset-timestamp --no-update " },
-		.effect = EFFECT_MAY_DROP,
-		.keep_options = " --preserve-env= " },
-	{ .name = "doas", .options = { "Cu", "Lns", "", "" }, .effect = EFFECT_MAY_DROP },
-	{ .name = "pkexec",
-		.options = { "", "", " --user ", " --disable-internal-agent --keep-cwd " },
-		.effect = EFFECT_DROPS },
-	{ .name = "su", .drop_options = " - -l --login ",
-		.keep_options = " -w --whitelist-environment --whitelist-environment= ",
-		.is_hiding = true },
-	{ .name = "runuser", .drop_options = " - -l --login ",
-		.keep_options = " -w --whitelist-environment --whitelist-environment= ",
-		.is_hiding = true },
-	{ .name = "setpriv", .drop_options = " --reset-env ", .is_hiding = true },
-	{ .name = "systemd-run",
-		.effect = EFFECT_DROPS,
-		.keep_options = " --scope -E --setenv --setenv= ",
-		.is_hiding = true },
-};
-
-#define WRAPPER_COUNT (sizeof(wrappers) / sizeof(wrappers[0]))
-
-static const struct wrapper *wrapper_find(const char *name)
-{
-	for (size_t i = 0; i < WRAPPER_COUNT; i++) {
-		if (strcmp(wrappers[i].name, name) == 0)
-			return &wrappers[i];
-	}
-	return NULL;
-}
 
 /* Is one of the listed options among the words, up to the command where it is known? */
 static bool has_option(const struct arguments *arguments, size_t end, const char *list)
@@ -95,12 +21,25 @@ static bool has_option(const struct arguments *arguments, size_t end, const char
 	return false;
 }
 
+/* Is the option there, with LD_PRELOAD behind it? */
+static bool names_preload(const struct arguments *arguments, size_t end, const char *option)
+{
+	for (size_t i = 1; option && i + 1 < end; i++) {
+		if (strcmp(arguments->words[i], option) == 0 &&
+				strcmp(arguments->words[i + 1], "LD_PRELOAD") == 0)
+			return true;
+	}
+	return false;
+}
+
 static enum effect effect_of(const struct wrapper *wrapper, const struct arguments *arguments,
 		size_t end)
 {
-	if (has_option(arguments, end, wrapper->keep_options))
+	if (has_option(arguments, end, wrapper->keep_options) ||
+			names_preload(arguments, end, wrapper->set_option))
 		return EFFECT_NONE;
-	if (has_option(arguments, end, wrapper->drop_options))
+	if (has_option(arguments, end, wrapper->drop_options) ||
+			names_preload(arguments, end, wrapper->unset_option))
 		return EFFECT_DROPS;
 	return wrapper->effect;
 }
@@ -128,29 +67,91 @@ static size_t take_assignments(const struct arguments *arguments, size_t at,
 	return at;
 }
 
-enum wrapper_answer wrapper_open(const char *name, struct arguments *arguments,
+static enum wrapper_answer hide(const struct wrapper *wrapper, const struct arguments *arguments,
 		struct environment *environment, struct wrapped *ret)
 {
-	const struct wrapper *wrapper = wrapper_find(name);
-	size_t at = 1;
+	take_effect(effect_of(wrapper, arguments, arguments->count), environment, ret);
+	ret->may_change_root = wrapper->may_change_root;
+	return WRAPPER_HIDES;
+}
 
-	*ret = (struct wrapped){ 0 };
-	if (strcmp(name, "env") == 0)
-		return wrapper_env_open(arguments, environment, ret->directory);
-	if (!wrapper)
+/* A word before the options, where there may be one. */
+static size_t skip_first_word(const struct wrapper *wrapper, const struct arguments *arguments)
+{
+	const char *word = arguments_at(arguments, 1);
+
+	return wrapper->has_first_word && word && word[0] != '-' ? 2 : 1;
+}
+
+static enum wrapper_answer open_listed(const struct wrapper *wrapper, struct arguments *arguments,
+		struct environment *environment, struct wrapped *ret)
+{
+	const char *verb = arguments_at(arguments, 1);
+	size_t at = skip_first_word(wrapper, arguments);
+
+	if (wrapper->verbs && !(verb && wrapper_option_is_listed(wrapper->verbs, verb)))
 		return WRAPPER_NONE;
-	if (wrapper->is_hiding || !wrapper_options_skip(&wrapper->options, arguments, &at)) {
-		take_effect(effect_of(wrapper, arguments, arguments->count), environment, ret);
-		return WRAPPER_HIDES;
-	}
+	if (wrapper->is_hiding || !wrapper_options_skip(&wrapper->options, arguments, &at))
+		return hide(wrapper, arguments, environment, ret);
 	take_effect(effect_of(wrapper, arguments, at), environment, ret);
 	at += (size_t)wrapper->operands;
 	if (wrapper->effect != EFFECT_NONE)
 		at = take_assignments(arguments, at, environment, ret);
 	if (at >= arguments->count)
 		return wrapper->effect == EFFECT_NONE ? WRAPPER_NONE : WRAPPER_HIDES;
+	/* Such as the -c of flock: words for a shell. */
+	if (arguments->words[at][0] == '-')
+		return hide(wrapper, arguments, environment, ret);
 	arguments_drop(arguments, at);
 	return WRAPPER_RUNS;
+}
+
+static enum wrapper_answer open_named(const char *name, struct arguments *arguments,
+		struct environment *environment, struct wrapped *ret)
+{
+	const struct wrapper *wrapper = wrapper_find(name);
+
+	if (strcmp(name, "env") == 0)
+		return wrapper_env_open(arguments, environment, ret->directory);
+	return wrapper ? open_listed(wrapper, arguments, environment, ret) : WRAPPER_NONE;
+}
+
+/* One program with the names of many behind it. */
+static enum wrapper_answer open_busybox(struct arguments *arguments,
+		struct environment *environment, struct wrapped *ret)
+{
+	struct arguments behind = { 0 };
+	enum wrapper_answer answer;
+
+	if (arguments->count < 2)
+		return WRAPPER_NONE;
+	arguments_copy(&behind, arguments->words + 1);
+	answer = open_named(behind.words[0], &behind, environment, ret);
+	if (answer != WRAPPER_RUNS) {
+		arguments_finish(&behind);
+		return answer;
+	}
+	arguments_finish(arguments);
+	*arguments = behind;
+	return WRAPPER_RUNS;
+}
+
+enum wrapper_answer wrapper_open(const char *name, struct arguments *arguments,
+		struct environment *environment, struct wrapped *ret)
+{
+	*ret = (struct wrapped){ 0 };
+	return strcmp(name, "busybox") == 0 ? open_busybox(arguments, environment, ret)
+					     : open_named(name, arguments, environment, ret);
+}
+
+enum wrapper_answer wrapper_open_script(const char *name, struct wrapped *ret)
+{
+	const struct wrapper *wrapper = wrapper_find(name);
+
+	if (!wrapper || !wrapper->is_hiding)
+		return WRAPPER_NONE;
+	*ret = (struct wrapped){ .may_change_root = wrapper->may_change_root };
+	return WRAPPER_HIDES;
 }
 
 enum wrapper_answer wrapper_open_loader(struct arguments *arguments)

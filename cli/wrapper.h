@@ -15,6 +15,7 @@
 struct wrapped {
 	/* It takes LD_PRELOAD and the rules away, unless its configuration says otherwise. */
 	bool may_drop;
+	bool may_change_root;     /* then the library must be there, too */
 	char directory[PATH_MAX]; /* where it starts it; "" for here */
 };
 
@@ -25,6 +26,9 @@ struct wrapped {
  */
 enum wrapper_answer wrapper_open(const char *name, struct arguments *arguments,
 		struct environment *environment, struct wrapped *ret);
+
+/* The same for a script of that name: WRAPPER_NONE or WRAPPER_HIDES, and nothing is changed. */
+enum wrapper_answer wrapper_open_script(const char *name, struct wrapped *ret);
 
 /* The same for a loader that is run as a program: ld-linux-x86-64.so.2 PROGRAM. */
 enum wrapper_answer wrapper_open_loader(struct arguments *arguments);

@@ -119,7 +119,7 @@ class Usage(_Command):
 	def test_operands_are_counted(self):
 		self.assertIn("got 'x'", self.refused('status', 'x'))
 		self.assertIn("got 'b'", self.refused('check', 'a', 'b'))
-		self.assertIn('got nothing more', self.refused('trip'))
+		self.assertIn('got nothing;', self.refused('trip'))
 		self.assertIn('got nothing more', self.refused('force', 'PAY'))
 		self.assertIn('expected a command', self.refused('run', '--observe'))
 		self.assertIn('expected a value after --break', self.refused('run', '--break'))

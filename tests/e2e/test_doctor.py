@@ -2,6 +2,7 @@
 """`shunt doctor` of real programs and processes; and `shunt run` refuses exactly where the library would
 do nothing. Whether it does is not taken from us: the programs look for it in their own /proc/self/maps."""
 import os
+import re
 import resource
 import shutil
 import socket
@@ -14,6 +15,7 @@ import unittest
 import harness
 
 BUILD = os.path.dirname(os.path.dirname(os.path.abspath(harness.SHUNT)))
+NOBODY = 65534
 USER = 12345   # nobody has this number, so nothing else of it runs
 RULE = '192.0.2.1:80'
 
@@ -44,6 +46,20 @@ void _start(void)
 	__asm__ volatile("int $0x80" : "=a"(result) : "0"(4), "b"(1), "c"("bare\n"), "d"(5) : "memory");
 	__asm__ volatile("int $0x80" : : "a"(1), "b"(0));
 }
+'''
+HANDED = 'a connection that was handed to the process'
+# Under a filter that forbids nothing, starts what follows.
+FILTERED = '''
+import ctypes, os, sys
+class Filter(ctypes.Structure):
+	_fields_ = [('code', ctypes.c_ushort), ('jt', ctypes.c_ubyte), ('jf', ctypes.c_ubyte), ('k', ctypes.c_uint)]
+class Program(ctypes.Structure):
+	_fields_ = [('count', ctypes.c_ushort), ('filters', ctypes.POINTER(Filter))]
+allow = Filter(6, 0, 0, 0x7fff0000)
+libc = ctypes.CDLL(None)
+assert libc.prctl(38, 1, 0, 0, 0) == 0
+assert libc.prctl(22, 2, ctypes.byref(Program(1, ctypes.pointer(allow))), 0, 0) == 0
+os.execvp(sys.argv[1], sys.argv[1:])
 '''
 WITH, BARE = 'with the library\n', 'bare\n'
 
@@ -175,8 +191,9 @@ class _Doctor(harness.Case):
 
 	def doctor(self, *argv, code=0, **keywords):
 		result = self.shunt('doctor', *argv, **keywords)
-		self.assertEqual(result.returncode, code, result)
-		return result.stdout if code < 100 else result.stderr
+		if code is not None:
+			self.assertEqual(result.returncode, code, result)
+		return result.stdout if (code or 0) < 100 else result.stderr
 
 	def assertWorks(self, *argv, out=WITH, **keywords):
 		"""The doctor has no objection, and the program has the library when `run` starts it."""
@@ -306,9 +323,19 @@ class Programs(_Doctor):
 
 	def test_with_the_sanitizer_of_addresses(self):
 		path = self.kind('gcc', '-fsanitize=address', '-o', 'asan')
-		self.assertRegex(self.doctor(path, code=1), '(?m)^no    .*AddressSanitizer.*; set ASAN_OPTIONS')
-		self.assertIn('does not come first', self.shunt('run', path).stderr)
+		self.assertRefused('AddressSanitizer.*', path)
+		bare = self.run_program(['env', f'LD_PRELOAD={self.library}', path], library=False)
+		self.assertIn('does not come first', bare.stderr)
 		self.assertWorks(path, extra={'ASAN_OPTIONS': 'verify_asan_link_order=0'})
+
+	def test_with_the_sanitizer_and_options_inside(self):
+		"""What a program brings itself may allow it: that cannot be read, and is no reason to refuse."""
+		source = self.file('options.c', 'const char *__asan_default_options(void);\n'
+			'const char *__asan_default_options(void) { return "verify_asan_link_order=0"; }\n')
+		path = self.kind('gcc', source, '-fsanitize=address', '-o', 'asan-options')
+		self.assertRegex(self.doctor(path), '(?m)^warn  .*AddressSanitizer.* options that it has inside.*; set')
+		result = self.shunt('run', path)
+		self.assertEqual((result.returncode, result.stdout, result.stderr), (0, WITH, ''))
 
 	def test_the_loader_as_a_program(self):
 		loader = subprocess.run(['readelf', '-lW', self.plain], capture_output=True, text=True, check=True)
@@ -477,6 +504,32 @@ class Privileges(_Doctor):
 		os.chmod(path, 0o2745)
 		self.assertWorks(path, user=USER)
 
+	def test_of_nobody(self):
+		"""Whose number also stands for users that a namespace does not know."""
+		path = self.copy('suid')
+		for owner, mode, words in ((NOBODY, 0o4755, f'set-user-ID (nobody|{NOBODY})'), (0, 0o2755, f'set-group-ID {NOBODY}')):
+			os.chown(path, owner, NOBODY)
+			os.chmod(path, mode)
+			with self.subTest(words=words):
+				self.assertRefused(words + ': the loader ignores', path)
+				self.assertRefused(words, path, user=USER)
+
+	def test_of_owners_that_a_namespace_does_not_know(self):
+		"""There the bits mean nothing."""
+		path = self.copy('suid')
+		where = ['unshare', '--user', '--map-root-user']
+		if self.run_program([*where, 'true'], library=False).returncode != 0:
+			self.skipTest('no user namespace here')
+		for owner, group, mode in ((USER, 0, 0o4755), (0, USER, 0o2755), (0, USER, 0o4755)):
+			os.chown(path, owner, group)
+			os.chmod(path, mode)
+			with self.subTest(owner=owner, group=group):
+				for verb, out in (('doctor', 'ok '), ('run', WITH)):
+					result = self.run_program([*where, self.command, verb, path], library=False,
+						extra=self.shunt_variables())
+					self.assertEqual(result.returncode, 0, result)
+					self.assertIn(out, result.stdout)
+
 	def test_file_capabilities(self):
 		for flags, permitted, is_refused in ((1, 1 << 10, True), (0, 1 << 10, True), (0, 0, False)):
 			path = self.copy('capable')
@@ -524,6 +577,82 @@ class Starters(_Doctor):
 				self.assertEqual(self.shunt('run', '--', *words, self.plain).stdout, WITH)
 				self.doctor(*words, static, code=1)
 				self.assertEqual(self.shunt('run', '--', *words, static).returncode, 125)
+
+	FOLLOWED = (['chrt', '-o', '0'], ['chrt', '-bv', '0'], ['taskset', '1'], ['taskset', '-c', '0'], ['ionice', '-c3'],
+		['ionice', '-c', '2', '-n', '7', '-t'], ['flock', '-w', '5', '/dev/null'], ['flock', '--shared', '/'],
+		['setarch', '-R'], ['setarch', os.uname().machine, '--addr-no-randomize'], ['linux64', '-R'],
+		['xargs', '-n', '1', '-0'], ['xargs', '--max-procs=1', '-r'], ['busybox', 'env'], ['busybox', 'timeout', '60'],
+		['ionice', '-t', 'busybox', 'timeout', '60', 'taskset', '1'])
+
+	def test_more_that_are_followed(self):
+		static = self.kind('gcc', '-static', '-o', 'static')
+		for words in self.FOLLOWED:
+			if not harness.find_program(words[0]):
+				continue
+			with self.subTest(words=words):
+				self.assertIn(f'starts {self.plain}\n', self.doctor(*words, self.plain))
+				self.assertEqual(self.shunt('run', '--', *words, self.plain, stdin=b'x').stdout, WITH)
+				self.assertEqual(self.run_program([*words, self.plain], library=False, stdin=b'x').stdout, BARE)
+				self.doctor(*words, static, code=1)
+				for end in (static,), ('env', '-i', self.plain), ('busybox', 'env', '-i', self.plain):
+					result = self.shunt('run', '--', *words, *end)
+					self.assertEqual((result.returncode, result.stdout), (125, ''), (end, result))
+
+	def test_that_start_nothing(self):
+		"""They are meant themselves."""
+		for words in (['busybox'], ['busybox', 'true'], ['xargs'], ['taskset', '1'], ['setarch', '--list'], ['docker', 'ps']):
+			program = harness.find_program(words[0])
+			if program and words[0] != 'docker':
+				with self.subTest(words=words):
+					self.assertIn(f'the program is {program}\n', self.doctor(*words, code=None))
+		self.copy('docker')
+		self.assertWorks('docker', 'ps', extra={'PATH': self.scratch + ':/usr/bin:/bin'})
+
+	def test_what_they_start_may_be_hidden(self):
+		"""With their options, or in a language of their own: that is said, and is no reason to refuse."""
+		static = self.kind('gcc', '-static', '-o', 'static')
+		other_root = 'with|where it has a root of its own, the library must be there'
+		names = ('strace', 'ltrace', 'watch', 'dbus-run-session', 'parallel', 'gdb', 'valgrind', 'numactl', 'prlimit')
+		rooted = ('bwrap', 'chroot', 'unshare', 'nsenter', 'firejail')
+		for name in names + rooted:
+			path = self.copy(name)
+			with self.subTest(name=name):
+				text = self.doctor(path, '-x', static)
+				self.assertRegex(text, f"(?m)^warn  {path} starts another program, .*; ask 'shunt doctor'")
+				self.assertEqual(bool(re.search(other_root, text)), name in rooted)
+				self.assertEqual(self.shunt('run', path, '-x', static).stdout, WITH)
+		for words in (['flock', '/dev/null', '-c', static], ['taskset', '-p', '1'], ['busybox', 'chroot', '/', static]):
+			if harness.find_program(words[0]):
+				self.assertRegex(self.doctor(*words), '(?m)^warn  .* starts another program')
+		script = self.file('parallel', f'#!{self.plain}\n')
+		self.assertRegex(self.doctor(script, static), f'(?m)^warn  {script} starts another program')
+
+	def test_a_sandbox_that_clears_the_environment(self):
+		"""Bubblewrap takes from it what it is told to."""
+		bwrap = ['bwrap', '--bind', '/', '/', '--dev-bind', '/dev', '/dev']
+		if not harness.find_program('bwrap'):
+			self.skipTest('no bwrap')
+		if self.run_program([*bwrap, 'true'], library=False).returncode != 0:
+			self.skipTest('bwrap cannot work here')
+		for words in (['--clearenv'], ['--unsetenv', 'LD_PRELOAD']):
+			with self.subTest(words=words):
+				self.assertRefused('bwrap drops LD_PRELOAD', *bwrap, *words, self.plain)
+		text = self.doctor(*bwrap, self.plain)
+		self.assertRegex(text, '(?m)^warn  .*bwrap starts another program')
+		for words in ([], ['--unsetenv', 'HOME'], ['--clearenv', '--setenv', 'LD_PRELOAD', self.library]):
+			self.assertEqual(self.shunt('run', '--', *bwrap, *words, self.plain).stdout, WITH)
+
+	def test_containers(self):
+		"""Only what they are told to keep comes in: that is said, and no reason to refuse."""
+		for name in ('docker', 'podman'):
+			self.copy(name)
+			where = {'PATH': self.scratch + ':/usr/bin:/bin'}
+			for verb in ('run', 'exec'):
+				text = self.doctor(name, verb, '--rm', 'image', extra=where)
+				self.assertRegex(text, f"(?m)^warn  {name} drops LD_PRELOAD and the rules, unless .*; put 'shunt run --'")
+				result = self.shunt('run', name, verb, 'image', extra=where)
+				self.assertEqual((result.returncode, result.stdout), (0, WITH))
+				self.assertRegex(result.stderr, rf'\Ashunt: run: {name} drops .*\n\Z')
 
 	def test_options_that_are_not_known_are_no_reason_to_refuse(self):
 		static = self.kind('gcc', '-static', '-o', 'static')
@@ -622,7 +751,7 @@ class Surroundings(_Doctor):
 				self.assertEqual(self.shunt('run', '--', *words).returncode, code)
 
 	def test_how_it_is_called(self):
-		self.assertIn('got nothing more', self.doctor(code=125))
+		self.assertIn('got nothing;', self.doctor(code=125))
 		self.assertIn("got '--json'", self.doctor('--json', code=125))
 		self.doctor('--', self.plain, '--json')
 
@@ -682,7 +811,13 @@ class Surroundings(_Doctor):
 
 	def test_rules(self):
 		self.rules = {}
-		self.assertRegex(self.doctor(self.plain), '(?m)^warn  no rule in the environment')
+		self.assertRegex(self.doctor(self.plain, code=1), '(?m)^no    no rule in the environment, so .*; set SHUNT_BREAK')
+		self.assertEqual(self.shunt('run', self.plain).returncode, 125)
+		# The one behind brings rules of its own, or says that it has none.
+		self.doctor('nice', self.command, 'run', '--break', RULE, self.plain)
+		self.rules = {'A': '^a.internal'}
+		self.assertRegex(self.doctor(self.plain, code=1), '(?m)^no    no rule in the environment but exclusions')
+		self.assertEqual(self.shunt('run', self.plain).returncode, 125)
 		self.rules = {'A': 'a.internal', 'B': 'b.internal'}
 		self.assertIn("ok    2 rules: 'shunt check' shows them\n", self.doctor(self.plain))
 		self.rules['B'] = 'b.internal sleep=5'
@@ -695,6 +830,33 @@ class Surroundings(_Doctor):
 		self.assertRegex(self.doctor(self.plain), '(?m)^warn  SHUNT_MODE=observe')
 		self.settings = {'SHUNT_LOG': '/no/such/directory/log'}
 		self.assertRegex(self.doctor(self.plain, code=1), '(?m)^no    SHUNT_LOG: ')
+
+	def filtered(self, *argv):
+		return self.run_program([harness.PYTHON, '-c', FILTERED, self.command, *argv], library=False,
+			extra=self.shunt_variables())
+
+	def test_under_a_seccomp_filter(self):
+		"""No log there; the circuits, and the events, are."""
+		log = os.path.join(self.scratch, 'log')
+		refusing = socket.socket()
+		self.addCleanup(refusing.close)
+		refusing.bind(('127.0.0.1', 0))
+		port = refusing.getsockname()[1]
+		self.rules = {'X': f'127.0.0.1:{port} volume=1 sleep=1h'}
+		words = 'seccomp filter is in force here: no log and no timer thread'
+		self.assertNotIn('seccomp', self.doctor(self.plain))
+		for settings, more in (({}, 'under it; '), ({'SHUNT_LOG': log}, 'so SHUNT_LOG stays without effect; ')):
+			self.settings = settings
+			result = self.filtered('doctor', self.plain)
+			self.assertEqual(result.returncode, 0, result)
+			self.assertRegex(result.stdout, f"(?m)^warn  a {words} .*{more}.*'shunt events' shows")
+			self.assertRegex(self.filtered('run', '--verbose', self.plain).stderr, f'(?m)^shunt: run: a {words} .*{more}')
+			self.assertEqual(self.filtered('run', self.plain).stderr, '')
+		self.assertNotIn('seccomp', self.shunt('run', '--verbose', self.plain).stderr)
+		self.filtered('run', harness.PYTHON, '-c',
+			f'import socket; socket.socket().connect_ex(("127.0.0.1", {port}))')
+		self.assertIn('tripped', self.shunt('events', '--json').stdout)
+		self.assertFalse(os.path.exists(log) and os.path.getsize(log))
 
 	def test_programs_that_are_not_meant(self):
 		script = self.file('script', f'#!{self.plain}\n')
@@ -828,6 +990,10 @@ class Processes(_Doctor):
 		self.shunt('run', self.plain)
 		self.assertRegex(self.doctor(str(process.pid)), '(?m)^warn  its segment was removed')
 
+	def test_one_at_a_time(self):
+		process, _ = self.waiting(self.plain, 'wait', verb='run')
+		self.assertIn("expected one process, got 'more'", self.doctor(str(process.pid), 'more', code=125))
+
 	def test_processes_that_are_none(self):
 		ended = subprocess.Popen(['true'])
 		ended.wait(30)
@@ -881,14 +1047,38 @@ class Processes(_Doctor):
 
 	def test_one_in_other_namespaces(self):
 		self.need_root()
-		process, said = self.waiting('unshare', '-m', self.command, 'run', self.plain, 'wait')
-		self.assertEqual(said, WITH)
-		self.assertRegex(self.doctor(str(process.pid)), '(?m)^warn  .*another mount namespace')
+		own = f'mount -t tmpfs none {os.path.dirname(self.state)} && exec "$@"'
+		for prefix, is_shared in (([], True), (['sh', '-c', own, 'sh'], False)):
+			process, said = self.waiting('unshare', '-m', *prefix, self.command, 'run', self.plain, 'wait')
+			self.assertEqual(said, WITH)
+			text = self.doctor(str(process.pid))
+			self.assertIn(f'ok    its circuits are shared in {self.state}\n', text)
+			self.assertEqual(bool(re.search('(?m)^warn  .*another mount namespace', text)), not is_shared, text)
 		process, said = self.waiting('unshare', '-pf', self.command, 'run', self.plain, 'wait')
 		self.assertEqual(said, WITH)
 		with open(f'/proc/{process.pid}/task/{process.pid}/children', encoding='ascii') as file:
 			child = file.read().strip()
-		self.assertRegex(self.doctor(child), '(?m)^warn  .*another pid namespace')
+		# Both sides have one path, and see the same circuits.
+		text = self.doctor(child)
+		self.assertIn(f'ok    its circuits are shared in {self.state}\n', text)
+		self.assertNotIn('namespace', text)
+		self.assertNotIn('namespace', self.doctor(child, extra={'SHUNT_STATE': 'private'}))
+
+	def test_the_default_segment_of_another_pid_namespace(self):
+		self.need_root()
+		def variables():
+			return {'SHUNT_BREAK_X': RULE}
+		self.shunt_variables = variables
+		words = ['setpriv', f'--reuid={USER}', f'--regid={USER}', '--clear-groups', self.command, 'run', self.plain]
+		process, said = self.waiting('unshare', '-pf', *words, 'wait')
+		self.assertEqual(said, WITH)
+		with open(f'/proc/{process.pid}/task/{process.pid}/children', encoding='ascii') as file:
+			child = file.read().strip()
+		path = f'/dev/shm/shunt-{USER}-{os.stat(f"/proc/{child}/ns/pid").st_ino}-v1'
+		self.addCleanup(lambda: os.path.lexists(path) and os.unlink(path))
+		text = self.doctor(child)
+		self.assertIn(f'ok    its circuits are shared in {path}\n', text)
+		self.assertRegex(text, '(?m)^warn  .*another pid namespace.*a segment of its own; .*SHUNT_STATE')
 
 	def test_rules_in_a_file_of_its_own_file_system(self):
 		self.need_root()
@@ -905,8 +1095,9 @@ class Processes(_Doctor):
 	def guards(self, process, **keywords):
 		"""{descriptor: (remote, what is said of it)}"""
 		text = self.doctor(str(process.pid), **keywords)
-		table = text.split('DESCRIPTOR')[1].splitlines()[1:]
-		rows = [line.split(maxsplit=2) for line in table]
+		table, _, note = text.split('DESCRIPTOR')[1].partition('\n\n')
+		rows = [line.split(maxsplit=2) for line in table.splitlines()[1:]]
+		self.assertEqual(HANDED in note, any(re.search(' (perhaps )?under ', rest) for _, _, rest in rows), text)
 		return {int(fd): (remote, ' '.join(rest.split())) for fd, remote, rest in rows}
 
 	def test_which_connections_are_guarded(self):
@@ -920,14 +1111,29 @@ class Processes(_Doctor):
 			name, number = ours.getsockname()
 		at = f'127.0.0.1:{guarded.port}'
 		self.assertEqual(rows, {
-			first: (at, f'established guarded by PAY ({at}): closed'),
+			first: (at, f'established under PAY ({at}): closed'),
 			second: (f'127.0.0.1:{other.port}', 'established not guarded: no rule matches'),
-			third: (at, f'established guarded by PAY ({at}): closed'),
+			third: (at, f'established under PAY ({at}): closed'),
 			fourth: (f'127.0.0.1:{out.port}', f'established not guarded: OUT (^127.0.0.1:{out.port}) keeps it out'),
 			accepted: (f'{name}:{number}', 'established not guarded: accepted, not made, by this host'),
 		})
 		self.shunt('trip', 'PAY')
-		self.assertEqual(self.guards(process)[first][1], f'established guarded by PAY ({at}): open')
+		self.assertEqual(self.guards(process)[first][1], f'established under PAY ({at}): open')
+
+	def test_a_connection_that_was_inherited(self):
+		"""Two to one circuit, of which the library judges one: from outside they look the same, and nothing
+		says that both are guarded."""
+		server = self.echo()
+		self.rules = {'PAY': f'127.0.0.1:{server.port}'}
+		with socket.create_connection(('127.0.0.1', server.port)) as ours:
+			ours.sendall(b'x')
+			process, line = self.waiting(harness.PYTHON, '-c', CLIENT, f'127.0.0.1 {server.port} v4', verb='run',
+				pass_fds=(ours.fileno(),))
+			made = int(line.split()[2])
+			rows = self.guards(process)
+			self.assertEqual(rows[ours.fileno()], rows[made])
+			self.assertNotIn('guarded', rows[made][1])
+			self.assertIn('\n\n' + HANDED, self.doctor(str(process.pid)))
 
 	def test_circuits_of_rules_that_others_have(self):
 		"""Each process is under its own, though both share the segment."""
@@ -938,12 +1144,12 @@ class Processes(_Doctor):
 			setattr(self, name, (process, fd))
 		for name in ('ONE', 'TWO'):
 			process, fd = getattr(self, name)
-			self.assertIn(f'guarded by {name} (', self.guards(process)[fd][1])
+			self.assertIn(f'under {name} (', self.guards(process)[fd][1])
 
 	def test_rules_by_name(self):
 		server = self.echo()
-		for setting, words in (('', f'guarded by PAY (localhost:{server.port}): closed'),
-				(' per=host', f'perhaps guarded by PAY (localhost'), (' per=rule', 'perhaps guarded by PAY (')):
+		for setting, words in (('', f'established under PAY (localhost:{server.port}): closed'),
+				(' per=host', f'perhaps under PAY (localhost'), (' per=rule', 'perhaps under PAY (')):
 			self.rules = {'PAY': f'localhost:{server.port}{setting}'}
 			process, _, (fd,) = self.client(('localhost', server.port, 'name'))
 			with self.subTest(setting=setting):
@@ -956,7 +1162,7 @@ class Processes(_Doctor):
 		for per in ('host', 'rule'):
 			self.rules = {'PAY': f'127.0.0.1:{server.port} per={per}'}
 			process, _, (fd,) = self.client(('127.0.0.1', server.port, 'v4'))
-			self.assertRegex(self.guards(process)[fd][1], r'\Aestablished guarded by PAY \(.*\): closed\Z')
+			self.assertRegex(self.guards(process)[fd][1], r'\Aestablished under PAY \(.*\): closed\Z')
 			self.stop(process)
 			os.unlink(self.state)
 
@@ -968,7 +1174,7 @@ class Processes(_Doctor):
 		self.rules = {'SIX': f'[::1]:{server.port}'}
 		process, _, (fd,) = self.client(('::1', server.port, 'v6'))
 		self.assertEqual(self.guards(process)[fd], (f'[::1]:{server.port}',
-			f'established guarded by SIX ([::1]:{server.port}): closed'))
+			f'established under SIX ([::1]:{server.port}): closed'))
 
 	def test_circuits_that_are_its_own(self):
 		"""Nobody else has them mapped; they are read from its memory."""
@@ -977,7 +1183,7 @@ class Processes(_Doctor):
 		self.settings['SHUNT_STATE'] = 'private'
 		process, _, (fd,) = self.client(('127.0.0.1', server.port, 'v4'))
 		self.assertRegex(self.doctor(str(process.pid)), '(?m)^warn  its circuits are its own, as SHUNT_STATE=private')
-		self.assertRegex(self.guards(process)[fd][1], r'\Aestablished guarded by PAY \(.*\): closed\Z')
+		self.assertRegex(self.guards(process)[fd][1], r'\Aestablished under PAY \(.*\): closed\Z')
 		self.settings['SHUNT_STATE'] = self.scratch
 		process, _, (fd,) = self.client(('127.0.0.1', server.port, 'v4'))
 		self.assertRegex(self.doctor(str(process.pid)), '(?m)^warn  its circuits are its own: it could not use .* regular file')
@@ -1010,7 +1216,7 @@ class Processes(_Doctor):
 			with open('/dev/null', 'rb') as null:
 				copies = [os.dup(null.fileno()) for _ in range(1500)]
 			process, _, (fd,) = self.client(('127.0.0.1', server.port, 'v4'))
-			self.assertIn('guarded by PAY', self.guards(process)[fd][1])
+			self.assertIn('established under PAY ', self.guards(process)[fd][1])
 		finally:
 			for copy in copies:
 				os.close(copy)

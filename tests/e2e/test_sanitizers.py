@@ -232,5 +232,37 @@ class ClangThread(_Host):
 		self.check_clients()
 
 
+class Instrumented(harness.Case):
+	"""The other way round: the library itself under both sanitizers, in programs that know nothing of it."""
+
+	def runtime(self, name):
+		path = subprocess.run(['gcc', f'-print-file-name={name}'], check=True, capture_output=True, text=True).stdout.strip()
+		return os.path.realpath(path)
+
+	def test_programs(self):
+		directory = self.scratch + '/build'
+		for argv in (['meson', 'setup', directory, harness.ROOT, '-Dtests=false', '-Db_sanitize=address,undefined',
+				'-Db_lundef=false'], ['ninja', '-C', directory, '-j', '2', 'shim/libshunt.so']):
+			subprocess.run(argv, env=dict(os.environ, CC='gcc'), check=True, stdout=subprocess.DEVNULL)
+		preload = ' '.join([self.runtime('libasan.so'), self.runtime('libubsan.so'), directory + '/shim/libshunt.so'])
+		self.settings = {'SHUNT_LOG': self.scratch + '/log'}
+		for name in programs():
+			# What the runtime cannot bear, needs more than a port, or takes minutes.
+			if name in ('processes', 'waits', 'names', 'stacks', 'filters'):
+				continue
+			# Refusals all the time, or none at all: a program that cannot go on says so and ends with 99.
+			for rule in (CLOSED, 'any volume=1 sleep=1ms'):
+				with self.subTest(program=name, rule=rule):
+					self.rules = {'T': rule}
+					self._remove_state()
+					result = self.run_program([company.program(name), 'all'], timeout=150,
+						extra={'LD_PRELOAD': preload, 'ASAN_OPTIONS': 'detect_leaks=0'})
+					self.assertIsNone(finding(result.text), result.text[:3000])
+					self.assertIn(result.returncode, (0,) if rule == CLOSED else (0, 99), result)
+
+
+if not ALL:
+	del Instrumented
+
 if __name__ == '__main__':
 	harness.main()

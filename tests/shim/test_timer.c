@@ -249,6 +249,29 @@ Test(timer, auto_starts_it_where_threads_are)
 	pthread_join(thread, NULL);
 }
 
+Test(timer, auto_starts_none_in_the_child_of_one_that_has_threads)
+{
+	struct watched late = open_circuit("LATE");
+	pthread_t thread;
+	sem_t end;
+	int status;
+	pid_t child;
+
+	sem_init(&end, 0, 0);
+	cr_assert_eq(pthread_create(&thread, NULL, wait_for, &end), 0);
+	runtime.config.timer = TIMER_AUTO;
+	child = fork();
+	if (child == 0) {
+		timer_forget();
+		watch(&late);
+		_exit(thread_count() == 1 ? 0 : 1);
+	}
+	cr_assert_eq(waitpid(child, &status, 0), child);
+	cr_assert_eq(status, 0);
+	sem_post(&end);
+	pthread_join(thread, NULL);
+}
+
 Test(timer, once_a_filter_was_seen_there_is_no_thread)
 {
 	struct watched late = open_circuit("LATE");
