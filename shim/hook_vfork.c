@@ -10,6 +10,7 @@
 
 #include "shim/inside.h"
 #include "shim/real.h"
+#include "shim/runtime.h"
 
 static _Thread_local void *vfork_return;
 
@@ -29,6 +30,7 @@ __attribute__((used)) static struct vfork_way vfork_begins(void *return_address)
 
 	real_resolve();
 	if (!is_straight) {
+		inside_vfork_pid = runtime.pid;
 		inside_vfork_frame = __builtin_frame_address(0);
 		inside_vfork = true;
 		/* Only for signal handlers of this thread. */

@@ -7,8 +7,8 @@
 #include <stdint.h>
 #include <sys/syscall.h>
 
+#include "shim/own_call.h"
 #include "shim/raw.h"
-#include "shim/runtime.h"
 
 /* No resolver is this deep; further off is another stack, which may be gone. */
 #define RESOLVER_STACK_BYTES (256 * 1024)
@@ -17,6 +17,7 @@
 
 _Thread_local bool inside_vfork;
 _Thread_local void *inside_vfork_frame;
+_Thread_local uint32_t inside_vfork_pid;
 _Thread_local bool inside_vfork_filter;
 
 static _Thread_local void **inside_frame;
@@ -48,11 +49,11 @@ static bool is_frame_intact(void)
 	static uint32_t nobody;
 	long result;
 
-	if (!runtime_calls_begin())
+	if (!own_calls_begin())
 		return true;
 	result = raw_syscall(SYS_futex, (long)&inside_frame[1], FUTEX_CMP_REQUEUE_PRIVATE, 0, 0,
 			(long)&nobody, (long)(uint32_t)(uintptr_t)inside_return);
-	runtime_calls_end();
+	own_calls_end();
 	return result != -EAGAIN && result != -EFAULT;
 }
 
@@ -78,9 +79,9 @@ bool inside_vfork_is_child(void)
 
 	if ((uintptr_t)inside_vfork_frame - here < SIGNAL_FRAME_BYTES)
 		return true;
-	if (!inside_vfork_filter && runtime_calls_begin()) {
+	if (!inside_vfork_filter && own_calls_begin()) {
 		pid = (uint32_t)raw_syscall(SYS_getpid, 0, 0, 0, 0, 0, 0);
-		runtime_calls_end();
+		own_calls_end();
 	}
-	return !pid || pid != runtime.pid;
+	return !pid || pid != inside_vfork_pid;
 }

@@ -16,8 +16,8 @@
 
 #include "core/clock.h"
 #include "core/text.h"
+#include "shim/own_call.h"
 #include "shim/raw.h"
-#include "shim/runtime.h"
 
 #define SYSLOG_INFO_LOCAL0 "<134>"
 
@@ -182,14 +182,14 @@ void log_line(const char *format, ...)
 	size_t length;
 	va_list values;
 
-	if (kind == LOG_OFF || !runtime_calls_begin())
+	if (kind == LOG_OFF || !own_calls_begin())
 		return;
 	length = put_prefix(kind, line, sizeof(line) - 1);
 	va_start(values, format);
 	length += text_format_list(line + length, sizeof(line) - 1 - length, format, values);
 	va_end(values);
 	write_line(kind, line, length);
-	runtime_calls_end();
+	own_calls_end();
 	errno = kept;
 }
 
@@ -215,5 +215,5 @@ void log_stop(void)
 bool log_is_on(void)
 {
 	return atomic_load_explicit(&active_kind, memory_order_relaxed) != LOG_OFF &&
-			!atomic_load_explicit(&runtime.has_filter, memory_order_relaxed);
+			!atomic_load_explicit(&own_calls.forbidden, memory_order_relaxed);
 }

@@ -3,15 +3,13 @@
 
 #include <pthread.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <time.h>
 
 #include "core/clock.h"
 #include "core/text.h"
 #include "shim/backtrace.h"
 #include "shim/inside.h"
 #include "shim/log.h"
-#include "shim/raw.h"
+#include "shim/own_call.h"
 
 struct runtime runtime;
 
@@ -23,14 +21,9 @@ struct hint {
 
 #define HINT_COUNT 256
 #define OVERFLOW_SAID_NS 10000000000ull
-#define WAIT_STEP_NS	 50000
-#define WAIT_STEPS_MAX	 20000 /* one second */
 static struct hint hints[HINT_COUNT];
 
 static _Atomic uint64_t random_counter;
-
-/* Of runtime.calling, this thread's: it does not wait for itself. */
-static _Thread_local uint32_t calling_here;
 
 bool runtime_is_judging(void)
 {
@@ -62,49 +55,27 @@ static uint32_t thread_number(void)
 void runtime_forked(void)
 {
 	runtime.pid = thread_number();
-	atomic_store_explicit(&runtime.calling, calling_here, memory_order_relaxed);
-}
-
-/* seq_cst, as in all that orders `calling` against `has_filter`: we are counted and then look for a
- * filter, who sets one says so and then looks who is counted. */
-bool runtime_calls_begin(void)
-{
-	calling_here++;
-	atomic_fetch_add_explicit(&runtime.calling, 1, memory_order_seq_cst);
-	if (!atomic_load_explicit(&runtime.has_filter, memory_order_seq_cst))
-		return true;
-	runtime_calls_end();
-	return false;
-}
-
-void runtime_calls_end(void)
-{
-	atomic_fetch_sub_explicit(&runtime.calling, 1, memory_order_seq_cst);
-	calling_here--;
+	own_calls_forked();
 }
 
 void runtime_filter_begins(void)
 {
-	struct timespec step = { .tv_nsec = WAIT_STEP_NS };
-
-	/* Under a filter there is nobody to wait for, and no call to wait by. */
-	if (atomic_fetch_add_explicit(&runtime.has_filter, 1, memory_order_seq_cst))
-		return;
-	for (int i = 0; i < WAIT_STEPS_MAX && atomic_load_explicit(&runtime.calling,
-			memory_order_seq_cst) > calling_here; i++)
-		raw_syscall(SYS_nanosleep, (long)&step, 0, 0, 0, 0, 0);
+	atomic_fetch_add_explicit(&runtime.has_filter, 1, memory_order_seq_cst);
+	own_calls_forbid();
 }
 
 void runtime_filter_ended(bool is_set)
 {
 	static _Atomic bool is_counted;
 
-	if (!is_set)
+	if (!is_set) {
+		own_calls_allow();
 		atomic_fetch_sub_explicit(&runtime.has_filter, 1, memory_order_seq_cst);
-	else if (runtime.segment && !atomic_exchange_explicit(&is_counted, true,
-					    memory_order_relaxed))
+	} else if (runtime.segment && !atomic_exchange_explicit(&is_counted, true,
+					      memory_order_relaxed)) {
 		atomic_fetch_add_explicit(&runtime.segment->header.filtered, 1,
 				memory_order_relaxed);
+	}
 }
 
 uint64_t runtime_random(const struct cell *cell)

@@ -18,7 +18,6 @@ struct runtime {
 	_Atomic bool is_active;   /* rules and a segment are there: hooks may judge */
 	/* Seccomp filters that were seen or are being set: no thread, no log, no owner check. */
 	_Atomic uint32_t has_filter;
-	_Atomic uint32_t calling; /* threads inside system calls of our own */
 	bool observe;             /* decide, count and log; refuse nothing */
 	uint32_t pid;
 	uint64_t seed;
@@ -33,13 +32,7 @@ extern struct runtime runtime __attribute__((visibility("hidden")));
 /* Is this call one to judge? Not before the constructor, not in a vfork child. */
 bool runtime_is_judging(void);
 
-/* Around system calls of our own that another thread's filter might kill for. False: a filter was
- * seen, or is being set, and none may be made. Pairs nest; async-signal-safe. */
-bool runtime_calls_begin(void);
-void runtime_calls_end(void);
-
-/* Before a seccomp filter is set: from now on no call of our own; waits until the last has come
- * back, for a second at most. Then whether it was set: as before, or counted for status. */
+/* Before a seccomp filter is set: from now on no call of our own, as own_calls_forbid(). Then whether it was set: as before, or counted for status. */
 void runtime_filter_begins(void);
 void runtime_filter_ended(bool is_set);
 

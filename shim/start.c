@@ -102,8 +102,9 @@ static void start(char *const environment[])
 	*(void **)&read_clock = real_of_libc("clock_gettime");
 	clock_use(read_clock);
 	is_filtered = has_filter();
-	atomic_store_explicit(&runtime.has_filter, is_filtered, memory_order_relaxed);
-	if (!is_filtered)
+	if (is_filtered)
+		runtime_filter_begins();
+	else
 		clock_avoid_counter(is_counter_forbidden());
 	runtime.observe = config->observe;
 	runtime.pid = (uint32_t)getpid();

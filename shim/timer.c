@@ -10,6 +10,7 @@
 #include "core/clock.h"
 #include "core/segment.h"
 #include "shim/deadline.h"
+#include "shim/own_call.h"
 #include "shim/runtime.h"
 #include "shim/signals.h"
 #include "shim/thread.h"
@@ -215,10 +216,10 @@ static bool may_be_in_handler(uint64_t blocked, bool is_needed)
 
 static void ring(void)
 {
-	if (!runtime_calls_begin())
+	if (!own_calls_begin())
 		return;
 	thread_ring(&timer.bell);
-	runtime_calls_end();
+	own_calls_end();
 }
 
 static void timer_start(uint64_t due_ns, bool is_needed)
@@ -228,7 +229,7 @@ static void timer_start(uint64_t due_ns, bool is_needed)
 
 	if (due_ns <= atomic_load_explicit(&timer.given_up_ns, memory_order_relaxed) ||
 			(!is_needed && due_ns <= refused_ns) || thread_is_held() ||
-			!runtime_calls_begin())
+			!own_calls_begin())
 		return;
 	blocked = thread_block_signals();
 	if (may_be_in_handler(blocked, is_needed))
@@ -237,7 +238,7 @@ static void timer_start(uint64_t due_ns, bool is_needed)
 					memory_order_seq_cst, memory_order_relaxed))
 		thread_begin(due_ns);
 	thread_restore_signals(blocked);
-	runtime_calls_end();
+	own_calls_end();
 }
 
 static bool may_start(void)

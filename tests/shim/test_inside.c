@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "shim/inside.h"
-#include "shim/runtime.h"
+#include "shim/own_call.h"
 
 /* A hook that is called from where it stands on the stack. */
 __attribute__((noinline)) static bool asks(void)
@@ -123,13 +123,13 @@ Test(inside, a_thread_is_no_vfork_child_unless_marked)
 
 Test(inside, marked_a_process_is_no_vfork_child_if_it_is_the_parent)
 {
-	runtime.pid = (uint32_t)getpid();
+	inside_vfork_pid = (uint32_t)getpid();
 	inside_vfork = true;
 	cr_assert_not(process_is_vfork_child());
 	inside_vfork_filter = true;
 	cr_assert(process_is_vfork_child());
 	inside_vfork_filter = false;
-	atomic_store(&runtime.has_filter, 1);
+	own_calls_forbid();
 	cr_assert(process_is_vfork_child());
 	inside_vfork = false;
 }
