@@ -27,7 +27,8 @@ extern _Thread_local bool inside_vfork __attribute__((visibility("hidden")));
 /* Where on the stack it was called: a hook that is nearer than a signal frame is long is certainly
  * the child's, and no system call is made to find out. */
 extern _Thread_local void *inside_vfork_frame __attribute__((visibility("hidden")));
-extern _Thread_local uint32_t inside_vfork_pid __attribute__((visibility("hidden"))); /* the parent's */
+/* The parent's. */
+extern _Thread_local uint32_t inside_vfork_pid __attribute__((visibility("hidden")));
 
 /* A vfork child that sets a filter: no system call of ours may tell it from its parent. */
 extern _Thread_local bool inside_vfork_filter __attribute__((visibility("hidden")));

@@ -32,7 +32,8 @@ extern struct runtime runtime __attribute__((visibility("hidden")));
 /* Is this call one to judge? Not before the constructor, not in a vfork child. */
 bool runtime_is_judging(void);
 
-/* Before a seccomp filter is set: from now on no call of our own, as own_calls_forbid(). Then whether it was set: as before, or counted for status. */
+/* Before a seccomp filter is set: from now on no call of our own, as own_calls_forbid(). Then
+ * whether it was set: as before, or counted for status. */
 void runtime_filter_begins(void);
 void runtime_filter_ended(bool is_set);
 
