@@ -479,14 +479,12 @@ Test(timer, a_main_that_left_by_pthread_exit_is_not_kept_alive)
 /* Where there is no /proc to ask; as root or in a user namespace of its own. */
 static bool leave_proc(void)
 {
-	char place[] = "/tmp/shunt-test-XXXXXX";
-	bool has_left;
+	char place[] = "/tmp/shunt-timer-XXXXXX";
 
-	if (!mkdtemp(place))
+	/* Removed at once: it stays the place of this process. */
+	if (!mkdtemp(place) || chdir(place) || rmdir(place))
 		return false;
-	has_left = chroot(place) == 0 || (unshare(CLONE_NEWUSER) == 0 && chroot(place) == 0);
-	rmdir(place);
-	return has_left;
+	return chroot(".") == 0 || (unshare(CLONE_NEWUSER) == 0 && chroot(".") == 0);
 }
 
 static void *outlive_main_and_watch(void *main_thread)
