@@ -12,6 +12,7 @@
 #include "shim/call.h"
 #include "shim/exchange_awaited.h"
 #include "shim/inside.h"
+#include "shim/own_call.h"
 #include "shim/raw.h"
 #include "shim/runtime.h"
 #include "shim/thread.h"
@@ -41,9 +42,14 @@ static uint64_t cookie_of(int fd)
 	uint64_t cookie = 0;
 	uint32_t size = sizeof(cookie);
 
-	if (raw_syscall(SYS_getsockopt, fd, SOL_SOCKET, SO_COOKIE, (long)&cookie, (long)&size, 0))
+	long result;
+
+	if (!own_calls_begin())
 		return 0;
-	return cookie;
+	result = raw_syscall(SYS_getsockopt, fd, SOL_SOCKET, SO_COOKIE, (long)&cookie, (long)&size,
+			0);
+	own_calls_end();
+	return result ? 0 : cookie;
 }
 
 static bool is_same_socket(const struct connection *connection, int fd)
@@ -259,12 +265,13 @@ void deadline_enforce(struct connection *connection, uint64_t now_ns)
 {
 	uint64_t signals, due_ns = deadline_ns(connection);
 
-	if (!due_ns || due_ns > now_ns || !may_call())
+	if (!due_ns || due_ns > now_ns || process_is_vfork_child() || !own_calls_begin())
 		return;
 	signals = thread_block_signals();
 	if (fd_table_pin(connection))
 		serve(connection, now_ns);
 	thread_restore_signals(signals);
+	own_calls_end();
 }
 
 bool deadline_send_begins(struct connection *connection)
@@ -290,11 +297,13 @@ void deadline_send_ends(struct connection *connection)
 	if (senders == 0)
 		atomic_fetch_add_explicit(&connection->deadline.senders, 1, memory_order_relaxed);
 	flags = atomic_load_explicit(&connection->exchange.flags, memory_order_seq_cst);
-	if (senders != 1 || !(flags & EXCHANGE_TIMED_OUT) || !may_call())
+	if (senders != 1 || !(flags & EXCHANGE_TIMED_OUT) || process_is_vfork_child() ||
+			!own_calls_begin())
 		return;
 	signals = thread_block_signals();
 	pin_and_shut(connection);
 	thread_restore_signals(signals);
+	own_calls_end();
 }
 
 /* Is it in use, and has it deadlines? Then it is pinned. */

@@ -14,6 +14,7 @@
 
 #include "core/clock.h"
 #include "core/format.h"
+#include "shim/own_call.h"
 #include "shim/raw.h"
 #include "shim/runtime.h"
 
@@ -90,20 +91,26 @@ struct holder *holder_ready(void)
 		holder.seats = &runtime.segment->seats;
 		holder.places = &runtime.segment->places;
 	}
-	if (!atomic_load_explicit(&holder.seat, memory_order_acquire) && may_call())
+	if (!atomic_load_explicit(&holder.seat, memory_order_acquire) && own_calls_begin()) {
 		take_seat();
+		own_calls_end();
+	}
 	return &holder;
 }
 
 bool holder_reclaim(const struct bulkhead *bulkhead, uint64_t now_ns)
 {
 	uint64_t last_ns = atomic_load_explicit(&reclaimed_ns, memory_order_relaxed);
+	bool has_found;
 
 	if (!may_call() || (last_ns && clock_elapsed_ns(last_ns, now_ns) < RECLAIM_NS) ||
 			!atomic_compare_exchange_strong_explicit(&reclaimed_ns, &last_ns, now_ns,
-					memory_order_relaxed, memory_order_relaxed))
+					memory_order_relaxed, memory_order_relaxed) ||
+			!own_calls_begin())
 		return false;
-	return bulkhead_reclaim(bulkhead, is_alive) > 0;
+	has_found = bulkhead_reclaim(bulkhead, is_alive) > 0;
+	own_calls_end();
+	return has_found;
 }
 
 /* Shared by processes: not FUTEX_PRIVATE. */
@@ -120,10 +127,11 @@ void holder_give(struct cell *cell, place_t place)
 		return;
 	/* seq_cst, as in holder_wait_begins(): of place and mark, one of the two sees the other. */
 	seen = atomic_load_explicit(&cell->released, memory_order_seq_cst);
-	if (!(seen & WAITS) || !may_call())
+	if (!(seen & WAITS) || !own_calls_begin())
 		return;
 	atomic_store_explicit(&cell->released, (seen | WAITS) + 1, memory_order_seq_cst);
 	wake_all(&cell->released);
+	own_calls_end();
 }
 
 uint32_t holder_wait_begins(struct cell *cell)

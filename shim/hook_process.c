@@ -38,12 +38,21 @@ void process_has_moved(void)
 		resolver_moved();
 }
 
-void process_is_filtered(void)
+void process_filter_begins(void)
+{
+	if (process_is_vfork_child())
+		inside_vfork_filter = true;
+	else
+		runtime_filter_begins();
+}
+
+void process_filter_ended(bool is_set)
 {
 	if (process_is_vfork_child())
 		return;
-	runtime_filtered();
-	log_stop();
+	runtime_filter_ended(is_set);
+	if (is_set)
+		log_stop();
 }
 
 void process_avoids_counter(bool avoids)
@@ -125,10 +134,10 @@ static int set_filter(unsigned long a, unsigned long b, unsigned long c, unsigne
 	process_alone_begins();
 	if (is_strict)
 		process_avoids_counter(true);
+	process_filter_begins();
 	result = real()->prctl(PR_SET_SECCOMP, a, b, c, d);
-	if (result == 0)
-		process_is_filtered();
-	else if (is_strict)
+	process_filter_ended(result == 0);
+	if (result && is_strict)
 		process_avoids_counter(false);
 	process_alone_ends();
 	return result;

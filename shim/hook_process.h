@@ -24,7 +24,9 @@ void process_avoids_counter(bool avoids);
 /* A thread has gone to other namespaces, before process_alone_ends(). */
 void process_has_moved(void);
 
-/* After a seccomp filter was set, before process_alone_ends(). */
-void process_is_filtered(void);
+/* Around what sets a seccomp filter, which may hold for other threads before it returns; inside the
+ * process_alone_*() pair. */
+void process_filter_begins(void);
+void process_filter_ended(bool is_set);
 
 #endif

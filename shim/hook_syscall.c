@@ -156,19 +156,21 @@ static bool sets_strict_mode(const struct call *call)
 
 static long call_alone(const struct call *call)
 {
-	bool is_strict = sets_strict_mode(call);
+	bool is_strict = sets_strict_mode(call), is_filter = sets_filter(call);
 	long result;
 
 	process_alone_begins();
 	if (is_strict)
 		process_avoids_counter(true);
+	if (is_filter)
+		process_filter_begins();
 	result = call_really(call);
-	if (result >= 0 && sets_filter(call))
-		process_is_filtered();
-	else if (is_strict)
-		process_avoids_counter(false);
+	if (is_filter)
+		process_filter_ended(result >= 0);
 	else if (result >= 0)
 		process_has_moved();
+	if (result < 0 && is_strict)
+		process_avoids_counter(false);
 	process_alone_ends();
 	return result;
 }

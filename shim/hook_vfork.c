@@ -10,6 +10,7 @@
 
 #include "shim/inside.h"
 #include "shim/real.h"
+#include "shim/runtime.h"
 
 static _Thread_local void *vfork_return;
 
@@ -29,6 +30,8 @@ __attribute__((used)) static struct vfork_way vfork_begins(void *return_address)
 
 	real_resolve();
 	if (!is_straight) {
+		inside_vfork_pid = runtime.pid;
+		inside_vfork_frame = __builtin_frame_address(0);
 		inside_vfork = true;
 		/* Only for signal handlers of this thread. */
 		atomic_signal_fence(memory_order_release);
@@ -43,8 +46,10 @@ __attribute__((used)) static void *vfork_ended(int result)
 	void *return_address = vfork_return;
 
 	atomic_signal_fence(memory_order_release);
-	if (result != 0)
+	if (result != 0) {
 		inside_vfork = false;
+		inside_vfork_filter = false;
+	}
 	return return_address;
 }
 

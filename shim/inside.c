@@ -1,13 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 #include "shim/inside.h"
 
+#include <errno.h>
+#include <linux/futex.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/syscall.h>
+
+#include "shim/own_call.h"
+#include "shim/raw.h"
 
 /* No resolver is this deep; further off is another stack, which may be gone. */
 #define RESOLVER_STACK_BYTES (256 * 1024)
+/* The least that the kernel puts on the stack before a handler is 1080 on x86-64. */
+#define SIGNAL_FRAME_BYTES 1024
 
 _Thread_local bool inside_vfork;
+_Thread_local void *inside_vfork_frame;
+_Thread_local uint32_t inside_vfork_pid;
+_Thread_local bool inside_vfork_filter;
 
 static _Thread_local void **inside_frame;
 static _Thread_local void *inside_return;
@@ -29,11 +40,48 @@ void inside_leave(void)
 	inside_frame = NULL;
 }
 
-/* A stale mark stays: a signal handler on a stack of its own must not take it from the resolver. */
+/*
+ * Does the frame still hold its return address? The kernel compares (half of it), as the memory may
+ * not be there any more; nothing is woken or moved. True where it may not be asked.
+ */
+static bool is_frame_intact(void)
+{
+	static uint32_t nobody;
+	long result;
+
+	if (!own_calls_begin())
+		return true;
+	result = raw_syscall(SYS_futex, (long)&inside_frame[1], FUTEX_CMP_REQUEUE_PRIVATE, 0, 0,
+			(long)&nobody, (long)(uint32_t)(uintptr_t)inside_return);
+	own_calls_end();
+	return result != -EAGAIN && result != -EFAULT;
+}
+
+/* A mark that is merely elsewhere stays: a signal handler on a stack of its own must not take it
+ * from the resolver. */
 bool inside_is(void *frame)
 {
 	uintptr_t depth = (uintptr_t)inside_frame - (uintptr_t)frame;
 
-	return inside_frame && depth != 0 && depth < RESOLVER_STACK_BYTES &&
-			frame_return(inside_frame) == inside_return;
+	if (!inside_frame || depth == 0 || depth >= RESOLVER_STACK_BYTES)
+		return false;
+	if (is_frame_intact())
+		return true;
+	inside_frame = NULL;
+	return false;
+}
+
+/* It has a number of its own, while all else is its parent's. */
+bool inside_vfork_is_child(void)
+{
+	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+	uint32_t pid = 0;
+
+	if ((uintptr_t)inside_vfork_frame - here < SIGNAL_FRAME_BYTES)
+		return true;
+	if (!inside_vfork_filter && own_calls_begin()) {
+		pid = (uint32_t)raw_syscall(SYS_getpid, 0, 0, 0, 0, 0, 0);
+		own_calls_end();
+	}
+	return !pid || pid != inside_vfork_pid;
 }

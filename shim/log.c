@@ -16,6 +16,7 @@
 
 #include "core/clock.h"
 #include "core/text.h"
+#include "shim/own_call.h"
 #include "shim/raw.h"
 
 #define SYSLOG_INFO_LOCAL0 "<134>"
@@ -181,13 +182,14 @@ void log_line(const char *format, ...)
 	size_t length;
 	va_list values;
 
-	if (kind == LOG_OFF)
+	if (kind == LOG_OFF || !own_calls_begin())
 		return;
 	length = put_prefix(kind, line, sizeof(line) - 1);
 	va_start(values, format);
 	length += text_format_list(line + length, sizeof(line) - 1 - length, format, values);
 	va_end(values);
 	write_line(kind, line, length);
+	own_calls_end();
 	errno = kept;
 }
 
@@ -212,5 +214,6 @@ void log_stop(void)
 
 bool log_is_on(void)
 {
-	return atomic_load_explicit(&active_kind, memory_order_relaxed) != LOG_OFF;
+	return atomic_load_explicit(&active_kind, memory_order_relaxed) != LOG_OFF &&
+			!atomic_load_explicit(&own_calls.forbidden, memory_order_relaxed);
 }

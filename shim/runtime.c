@@ -9,6 +9,7 @@
 #include "shim/backtrace.h"
 #include "shim/inside.h"
 #include "shim/log.h"
+#include "shim/own_call.h"
 
 struct runtime runtime;
 
@@ -54,14 +55,27 @@ static uint32_t thread_number(void)
 void runtime_forked(void)
 {
 	runtime.pid = thread_number();
+	own_calls_forked();
 }
 
-void runtime_filtered(void)
+void runtime_filter_begins(void)
 {
-	if (!atomic_exchange_explicit(&runtime.has_filter, true, memory_order_relaxed) &&
-			runtime.segment)
+	atomic_fetch_add_explicit(&runtime.has_filter, 1, memory_order_seq_cst);
+	own_calls_forbid();
+}
+
+void runtime_filter_ended(bool is_set)
+{
+	static _Atomic bool is_counted;
+
+	if (!is_set) {
+		own_calls_allow();
+		atomic_fetch_sub_explicit(&runtime.has_filter, 1, memory_order_seq_cst);
+	} else if (runtime.segment && !atomic_exchange_explicit(&is_counted, true,
+					      memory_order_relaxed)) {
 		atomic_fetch_add_explicit(&runtime.segment->header.filtered, 1,
 				memory_order_relaxed);
+	}
 }
 
 uint64_t runtime_random(const struct cell *cell)

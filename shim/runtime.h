@@ -16,7 +16,8 @@
 
 struct runtime {
 	_Atomic bool is_active;   /* rules and a segment are there: hooks may judge */
-	_Atomic bool has_filter;  /* a seccomp filter was seen: no thread, no log, no owner check */
+	/* Seccomp filters that were seen or are being set: no thread, no log, no owner check. */
+	_Atomic uint32_t has_filter;
 	bool observe;             /* decide, count and log; refuse nothing */
 	uint32_t pid;
 	uint64_t seed;
@@ -31,8 +32,10 @@ extern struct runtime runtime __attribute__((visibility("hidden")));
 /* Is this call one to judge? Not before the constructor, not in a vfork child. */
 bool runtime_is_judging(void);
 
-/* A seccomp filter was seen: from now on no call of our own. Counted for status. */
-void runtime_filtered(void);
+/* Before a seccomp filter is set: from now on no call of our own, as own_calls_forbid(). Then
+ * whether it was set: as before, or counted for status. */
+void runtime_filter_begins(void);
+void runtime_filter_ended(bool is_set);
 
 /* In a forked child: its own pid. */
 void runtime_forked(void);

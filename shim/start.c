@@ -93,6 +93,7 @@ static void start(char *const environment[])
 {
 	struct config *config = &runtime.config;
 	int (*read_clock)(clockid_t, struct timespec *);
+	bool is_filtered;
 
 	config_load(config, environment, program_invocation_short_name);
 	if (config->is_off || (!config->rule_count && !config->problem_count))
@@ -100,23 +101,25 @@ static void start(char *const environment[])
 	/* Another preload's clock may be made up (libfaketime), and times are shared. */
 	*(void **)&read_clock = real_of_libc("clock_gettime");
 	clock_use(read_clock);
-	atomic_store_explicit(&runtime.has_filter, has_filter(), memory_order_relaxed);
-	if (!atomic_load_explicit(&runtime.has_filter, memory_order_relaxed))
+	is_filtered = has_filter();
+	if (is_filtered)
+		runtime_filter_begins();
+	else
 		clock_avoid_counter(is_counter_forbidden());
 	runtime.observe = config->observe;
 	runtime.pid = (uint32_t)getpid();
 	runtime.seed = config->has_seed ? config->seed
 					: clock_now_ns() ^ (uint64_t)runtime.pid << 32;
-	if (!atomic_load_explicit(&runtime.has_filter, memory_order_relaxed))
+	if (!is_filtered)
 		log_start(config->log, config->log_path);
 	if (!start_segment())
 		return;
-	if (atomic_exchange_explicit(&runtime.has_filter, false, memory_order_relaxed))
-		runtime_filtered();
+	if (is_filtered)
+		runtime_filter_ended(true);
 	register_rules();
 	if (!config->rule_count || !fd_table_start())
 		return;
-	if (!atomic_load_explicit(&runtime.has_filter, memory_order_relaxed))
+	if (!is_filtered)
 		inherited_tell();
 	if (config->backtrace)
 		backtrace_start();

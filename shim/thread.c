@@ -11,6 +11,7 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <time.h>
 
 #include "shim/raw.h"
@@ -130,6 +131,37 @@ static int thread_create(struct slot *slot, size_t stack_bytes)
 	return error;
 }
 
+/* A zombie has no memory to read from. */
+static bool is_first_thread_gone(void)
+{
+	long process_id = raw_syscall(SYS_getpid, 0, 0, 0, 0, 0, 0);
+	char from = 0, to;
+	struct iovec remote = {&from, 1}, local = {&to, 1};
+
+	return raw_syscall(SYS_process_vm_readv, process_id, (long)&local, 1, (long)&remote, 1,
+			       0) != 1;
+}
+
+/*
+ * Have all threads of the program ended? Only its first one may be left, as a zombie, which has no
+ * program file any more. Asked without a descriptor. In doubt they have: no program may be kept
+ * alive by us, and where /proc is missing we only know of the first one.
+ */
+static bool is_program_gone(void)
+{
+	struct stat tasks;
+	char path[1];
+	long threads;
+
+	if (raw_syscall(SYS_newfstatat, AT_FDCWD, (long)"/proc/self/task", (long)&tasks, 0, 0, 0))
+		return is_first_thread_gone();
+	threads = (long)tasks.st_nlink - 2;
+	if (threads > 1 + (long)atomic_load_explicit(&alive, memory_order_relaxed))
+		return false;
+	return raw_syscall(SYS_readlinkat, AT_FDCWD, (long)"/proc/self/exe", (long)path,
+			       sizeof(path), 0, 0) <= 0;
+}
+
 /* In a claimed slot. */
 static int slot_start(struct slot *slot)
 {
@@ -140,6 +172,9 @@ static int slot_start(struct slot *slot)
 	if (atomic_load_explicit(&holds, memory_order_seq_cst) ||
 			atomic_load_explicit(&runtime.has_filter, memory_order_relaxed))
 		return EBUSY;
+	/* It would end at once, and be started again for each call. */
+	if (is_program_gone())
+		return ESRCH;
 	error = thread_create(slot,
 			(size_t)PTHREAD_STACK_MIN + slot->plan.stack_bytes + thread_local_bytes());
 	return error == EINVAL ? thread_create(slot, 0) : error;
@@ -159,23 +194,6 @@ int thread_start(const struct thread_plan *plan)
 		atomic_store_explicit(&slot->id, 0, memory_order_seq_cst);
 	errno = kept;
 	return error;
-}
-
-/* Have all threads of the program ended? Only its first one may be left, as a zombie, which has no
- * program file any more. Asked without a descriptor. */
-static bool is_program_gone(void)
-{
-	struct stat tasks;
-	char path[1];
-	long threads;
-
-	if (raw_syscall(SYS_newfstatat, AT_FDCWD, (long)"/proc/self/task", (long)&tasks, 0, 0, 0))
-		return false;
-	threads = (long)tasks.st_nlink - 2;
-	if (threads > 1 + (long)atomic_load_explicit(&alive, memory_order_relaxed))
-		return false;
-	return raw_syscall(SYS_readlinkat, AT_FDCWD, (long)"/proc/self/exe", (long)path,
-			       sizeof(path), 0, 0) == -ENOENT;
 }
 
 bool thread_must_end(void)
@@ -238,6 +256,11 @@ void thread_hold(void)
 	atomic_fetch_add_explicit(&holds, 1, memory_order_seq_cst);
 	for (uint32_t i = 0; i < atomic_load_explicit(&slots_used, memory_order_seq_cst); i++)
 		slot_end(&slots[i], &steps);
+}
+
+bool thread_is_held(void)
+{
+	return atomic_load_explicit(&holds, memory_order_relaxed);
 }
 
 void thread_release(void)

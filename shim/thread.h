@@ -27,7 +27,8 @@ struct thread_plan {
  * made. Calls pthread_create(), which a signal handler must not do. errno is kept. */
 int thread_start(const struct thread_plan *plan);
 
-/* For the thread: held, a filter was seen, or no thread but ours is alive. Makes system calls. */
+/* For the thread: held, a filter was seen, or no thread but ours is alive, as far as can
+ * be told. Makes system calls. */
 bool thread_must_end(void);
 
 /* A bell's sleepers wake, all of them, and see it changed. */
@@ -43,6 +44,7 @@ void thread_wait(_Atomic uint32_t *bell, uint32_t seen, uint64_t duration_ns);
  * kept. */
 void thread_hold(void);
 void thread_release(void);
+bool thread_is_held(void);
 
 /* In a forked child: there are none. */
 void thread_forget(void);

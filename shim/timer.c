@@ -10,6 +10,7 @@
 #include "core/clock.h"
 #include "core/segment.h"
 #include "shim/deadline.h"
+#include "shim/own_call.h"
 #include "shim/runtime.h"
 #include "shim/signals.h"
 #include "shim/thread.h"
@@ -34,6 +35,10 @@ static struct {
 	/* No thread could be made: not tried again before a later wake time. */
 	_Atomic uint64_t given_up_ns;
 } timer;
+
+/* This thread has signals blocked: not looked at again before a later wake time, while another may
+ * start it. */
+static _Thread_local uint64_t refused_ns;
 
 /* 0: there is no such cell (any more). */
 static uint32_t watch_word(const struct rule *rule, const struct cell *cell)
@@ -209,19 +214,31 @@ static bool may_be_in_handler(uint64_t blocked, bool is_needed)
 	return signals_handled(blocked & ~(1ull << (SIGQUIT - 1)));
 }
 
+static void ring(void)
+{
+	if (!own_calls_begin())
+		return;
+	thread_ring(&timer.bell);
+	own_calls_end();
+}
+
 static void timer_start(uint64_t due_ns, bool is_needed)
 {
 	uint32_t idle = TIMER_IDLE;
 	uint64_t blocked;
 
-	if (due_ns <= atomic_load_explicit(&timer.given_up_ns, memory_order_relaxed))
+	if (due_ns <= atomic_load_explicit(&timer.given_up_ns, memory_order_relaxed) ||
+			(!is_needed && due_ns <= refused_ns) || thread_is_held() ||
+			!own_calls_begin())
 		return;
 	blocked = thread_block_signals();
-	if (!may_be_in_handler(blocked, is_needed) &&
-			atomic_compare_exchange_strong_explicit(&timer.state, &idle, TIMER_STARTING,
+	if (may_be_in_handler(blocked, is_needed))
+		refused_ns = is_needed ? refused_ns : due_ns;
+	else if (atomic_compare_exchange_strong_explicit(&timer.state, &idle, TIMER_STARTING,
 					memory_order_seq_cst, memory_order_relaxed))
 		thread_begin(due_ns);
 	thread_restore_signals(blocked);
+	own_calls_end();
 }
 
 static bool may_start(void)
@@ -244,7 +261,7 @@ void timer_watch(const struct rule *rule, struct cell *cell, uint64_t due_ns)
 	if (state == TIMER_IDLE)
 		timer_start(due_ns, false);
 	else if (is_new && state == TIMER_RUNNING)
-		thread_ring(&timer.bell);
+		ring();
 }
 
 void timer_watch_open(const struct rule *rule, const struct breaker *breaker, uint64_t now_ns)
@@ -275,7 +292,7 @@ bool timer_watch_deadlines(uint64_t due_ns)
 void timer_expect(uint64_t due_ns)
 {
 	if (due_ns && due_ns < atomic_load_explicit(&timer.looks_ns, memory_order_seq_cst))
-		thread_ring(&timer.bell);
+		ring();
 }
 
 void timer_forget(void)
@@ -283,6 +300,7 @@ void timer_forget(void)
 	for (uint32_t i = 0; i < WATCHED_MAX; i++)
 		atomic_store_explicit(&timer.watched[i], 0, memory_order_relaxed);
 	atomic_store_explicit(&timer.given_up_ns, 0, memory_order_relaxed);
+	refused_ns = 0;
 	atomic_store_explicit(&timer.looks_ns, 0, memory_order_relaxed);
 	atomic_store_explicit(&timer.state, TIMER_IDLE, memory_order_relaxed);
 }

@@ -118,6 +118,9 @@ class Filters(processes.Program):
 	def test_threads_that_connect_while_it_is_set(self):
 		self.both('among_threads', '127.0.0.1/32 volume=1 sleep=1ms')
 
+	def test_threads_that_only_connect_while_it_is_set(self):
+		self.both('beside_threads', '127.0.0.1/32 consecutive=1 sleep=1ms', {'SHUNT_LOG': self.log})
+
 	def test_descriptors(self):
 		self.both('descriptors', OPENS, {'SHUNT_LOG': self.log})
 		self.assertNoLog()

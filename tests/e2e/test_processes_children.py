@@ -59,6 +59,11 @@ class Children(processes.Program):
 			# And the connection that every child replaced and closed, in its own table.
 			self.assertEqual(totals, {'success': totals['calls'] + 1, 'unused': 1, 'calls': totals['calls']})
 
+	def test_a_signal_handler_of_the_parent_before_vfork_returns(self):
+		self.both('vfork_is_interrupted')
+		if not harness.BARE:
+			self.assertEqual(self.sums(), {'success': 1, 'failure': 1, 'short_circuited': 2, 'trips': 1})
+
 	def test_posix_spawn_system_and_popen(self):
 		self.both('spawns')
 		if not harness.BARE:

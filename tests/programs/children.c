@@ -188,6 +188,44 @@ static void vforks(void)
 	close(file);
 }
 
+static volatile int handled_fd;
+
+/* As all do from here: one refused connect; and what the parent had open is closed. */
+static void close_and_connect(int number)
+{
+	struct sockaddr_in address = dead;
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	(void)number;
+	connect(fd, as_sockaddr(&address), sizeof(address));
+	close(fd);
+	close(handled_fd);
+}
+
+/* A signal that came while the child ran is handled in the parent before vfork() returns there. */
+static void vfork_is_interrupted(void)
+{
+	struct pair pair = pair_answered();
+	int status;
+	pid_t child;
+
+	dead = address_refusing();
+	attempt();
+	handled_fd = pair.client;
+	signal(SIGUSR1, close_and_connect);
+	child = vfork();
+	if (child == 0) {
+		kill(getppid(), SIGUSR1);
+		_exit(0);
+	}
+	must(waitpid(child, &status, 0), "wait");
+	must(open("/dev/null", O_RDWR), "open");
+	attempt();
+	SAY(fcntl(pair.client, F_GETFD));
+	close(pair.client);
+	close(pair.server);
+}
+
 static void spawn(const char *command)
 {
 	char *argv[] = { "sh", "-c", (char *)command, NULL };
@@ -381,6 +419,7 @@ int main(int argc, char *argv[])
 		SCENE(forks_by_number),
 		SCENE(forks_by_clone3),
 		SCENE(vforks),
+		SCENE(vfork_is_interrupted),
 		SCENE(spawns),
 		SCENE(executes),
 		SCENE(daemons),

@@ -280,6 +280,32 @@ static void among_threads(void)
 	each_way("among threads", play_among_threads);
 }
 
+/* Others only connect while it is set, and would die of whatever else is called on them. */
+static void play_beside_threads(void)
+{
+	static const int calls[] = { SYS_futex };
+	static int count = 1 << 30;
+	pthread_t threads[3];
+
+	for (size_t i = 0; i < COUNT(threads); i++)
+		pthread_create(&threads[i], NULL, works, &count);
+	sleep_passes();
+	ALLOW(calls);
+	filter_set();
+	sleep_passes();
+	_exit(5);
+}
+
+#define TIMES_BESIDE 10
+
+static void beside_threads(void)
+{
+	for (way = 0; ways[way] != by_seccomp_of_all_threads; way++)
+		;
+	for (int i = 0; i < TIMES_BESIDE; i++)
+		in_child("beside threads", play_beside_threads);
+}
+
 static void play_descriptors(void)
 {
 	struct pair pair = pair_answered();
@@ -396,6 +422,7 @@ int main(int argc, char *argv[])
 		SCENE(connections),
 		SCENE(after_threads),
 		SCENE(among_threads),
+		SCENE(beside_threads),
 		SCENE(descriptors),
 		SCENE(children),
 		SCENE(kept_alive),

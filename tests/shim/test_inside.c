@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include <criterion/criterion.h>
 #include <stdint.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "shim/inside.h"
-
+#include "shim/own_call.h"
 
 /* A hook that is called from where it stands on the stack. */
 __attribute__((noinline)) static bool asks(void)
@@ -83,10 +85,51 @@ Test(inside, another_stack_is_not_inside)
 	inside_leave();
 }
 
+/* What resolves_and_asks() does, on a stack of its own that is not there any more. */
+Test(inside, a_mark_on_a_stack_that_is_gone_is_stale)
+{
+	size_t size = (size_t)sysconf(_SC_PAGESIZE);
+	char *stack = mmap(NULL, 2 * size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			0);
+
+	cr_assert_neq(stack, MAP_FAILED);
+	inside_enter(stack + size);
+	cr_assert(inside_is(stack + size / 2));
+	munmap(stack + size, size);
+	cr_assert_not(inside_is(stack + size / 2));
+	/* Nor when something is there again. */
+	cr_assert_eq(mmap(stack + size, size, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED,
+			-1, 0), stack + size);
+	cr_assert_not(inside_is(stack + size / 2));
+}
+
+Test(inside, a_handler_on_another_stack_leaves_the_mark_to_the_resolver)
+{
+	static char other_stack[64];
+
+	inside_enter(__builtin_frame_address(0));
+	cr_assert_not(inside_is(other_stack));
+	cr_assert(asks());
+	inside_leave();
+}
+
 Test(inside, a_thread_is_no_vfork_child_unless_marked)
 {
 	cr_assert_not(process_is_vfork_child());
 	inside_vfork = true;
+	cr_assert(process_is_vfork_child());
+	inside_vfork = false;
+}
+
+Test(inside, marked_a_process_is_no_vfork_child_if_it_is_the_parent)
+{
+	inside_vfork_pid = (uint32_t)getpid();
+	inside_vfork = true;
+	cr_assert_not(process_is_vfork_child());
+	inside_vfork_filter = true;
+	cr_assert(process_is_vfork_child());
+	inside_vfork_filter = false;
+	own_calls_forbid();
 	cr_assert(process_is_vfork_child());
 	inside_vfork = false;
 }

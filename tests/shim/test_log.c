@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "shim/log.h"
+#include "shim/runtime.h"
 
 static char directory[64], path[96];
 
@@ -238,6 +239,19 @@ Test(log, is_silent_again_once_stopped)
 	log_stop();
 	log_line("line");
 	cr_assert_str_eq(content(), "");
+}
+
+Test(log, is_silent_while_a_filter_is_being_set)
+{
+	log_start(LOG_FILE, path);
+	runtime_filter_begins();
+	cr_assert_not(log_is_on());
+	log_line("one");
+	cr_assert_str_eq(content(), "");
+	runtime_filter_ended(false);
+	cr_assert(log_is_on());
+	log_line("two");
+	cr_assert_str_neq(content(), "");
 }
 
 Test(log, tells_the_time_as_the_calendar_does)

@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "shim/own_call.h"
 #include "shim/runtime.h"
 #include "shim/thread.h"
 
@@ -96,6 +97,52 @@ Test(thread, none_starts_under_a_filter)
 {
 	atomic_store(&runtime.has_filter, true);
 	cr_assert_eq(thread_start(&plan), EBUSY);
+}
+
+static void *make_calls(void *is_over)
+{
+	if (!own_calls_begin())
+		return NULL;
+	atomic_store(&running, 1);
+	while (!atomic_load(&runtime.has_filter))
+		sched_yield();
+	/* Time for whoever does not wait. */
+	for (int i = 0; i < 1000; i++)
+		sched_yield();
+	atomic_store((_Atomic bool *)is_over, true);
+	own_calls_end();
+	return NULL;
+}
+
+Test(thread, who_sets_a_filter_waits_for_calls_that_have_begun)
+{
+	static _Atomic bool is_over;
+	pthread_t thread;
+
+	cr_assert(own_calls_begin());
+	cr_assert_eq(pthread_create(&thread, NULL, make_calls, &is_over), 0);
+	while (!atomic_load(&running))
+		sched_yield();
+	runtime_filter_begins();
+	cr_assert(atomic_load(&is_over));
+	own_calls_end();
+	pthread_join(thread, NULL);
+}
+
+Test(thread, no_call_begins_while_a_filter_is_being_set)
+{
+	runtime_filter_begins();
+	cr_assert_not(own_calls_begin());
+	runtime_filter_begins();
+	runtime_filter_ended(false);
+	cr_assert_not(own_calls_begin());
+	runtime_filter_ended(false);
+	cr_assert(own_calls_begin());
+	own_calls_end();
+	runtime_filter_begins();
+	runtime_filter_ended(true);
+	cr_assert_not(own_calls_begin());
+	cr_assert_eq(atomic_load(&own_calls.calling), 0);
 }
 
 Test(thread, there_are_only_so_many)

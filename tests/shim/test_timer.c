@@ -1,16 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 #include <criterion/criterion.h>
+#include <dlfcn.h>
 #include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/single_threaded.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -180,7 +186,14 @@ Test(timer, none_starts_until_the_last_hold_is_released)
 	cr_assert_eq(thread_count(), before + 1);
 }
 
-Test(timer, a_thread_that_has_a_signal_blocked_starts_none)
+/* The same circuit, as if it had opened later. */
+static void watch_later(const struct watched *watched, uint64_t later_ns)
+{
+	timer_watch(watched->rule, watched->breaker.cell,
+			breaker_wake_time_ns(&watched->breaker, clock_now_ns()) + later_ns);
+}
+
+Test(timer, a_thread_that_has_a_signal_blocked_starts_none_before_a_later_wake_time)
 {
 	struct watched late = open_circuit("LATE");
 	unsigned long before = thread_count();
@@ -193,9 +206,99 @@ Test(timer, a_thread_that_has_a_signal_blocked_starts_none)
 	cr_assert_eq(thread_count(), before);
 	pthread_sigmask(SIG_UNBLOCK, &one, NULL);
 	watch(&late);
+	cr_assert_eq(thread_count(), before);
+	watch_later(&late, 1);
 	cr_assert_eq(thread_count(), before + 1);
 	pthread_sigmask(SIG_SETMASK, NULL, &mask);
 	cr_assert(sigisemptyset(&mask));
+}
+
+static void *watch_elsewhere(void *watched)
+{
+	watch(watched);
+	return NULL;
+}
+
+Test(timer, where_one_thread_has_a_signal_blocked_another_starts_it)
+{
+	struct watched late = open_circuit("LATE");
+	unsigned long before = thread_count();
+	sigset_t one;
+	pthread_t thread;
+
+	sigemptyset(&one);
+	sigaddset(&one, SIGUSR2);
+	pthread_sigmask(SIG_BLOCK, &one, NULL);
+	watch(&late);
+	pthread_sigmask(SIG_UNBLOCK, &one, NULL);
+	cr_assert_eq(pthread_create(&thread, NULL, watch_elsewhere, &late), 0);
+	pthread_join(thread, NULL);
+	wait_for_threads(before + 1);
+}
+
+/* A filter that kills for everything but an end. */
+static void allow_exit_only(void)
+{
+	struct sock_filter filter[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_exit_group, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+	};
+	struct sock_fprog program = { sizeof(filter) / sizeof(filter[0]), filter };
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+			prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+		_exit(1);
+}
+
+/* Of a child that is to end by _exit(0). */
+static void must_live(pid_t child)
+{
+	int status;
+
+	cr_assert_eq(waitpid(child, &status, 0), child);
+	cr_assert_eq(status, 0);
+}
+
+Test(timer, a_thread_whose_signals_are_blocked_makes_one_try_for_a_wake_time)
+{
+	pid_t child;
+
+	SKIP_IF_SANITIZED("its own system calls are not in the filter");
+	child = fork();
+	if (child == 0) {
+		struct watched late = open_circuit("LATE");
+		uint64_t due_ns = breaker_wake_time_ns(&late.breaker, clock_now_ns());
+		sigset_t one;
+
+		sigemptyset(&one);
+		sigaddset(&one, SIGUSR2);
+		pthread_sigmask(SIG_BLOCK, &one, NULL);
+		timer_watch(late.rule, late.breaker.cell, due_ns);
+		allow_exit_only();
+		timer_watch(late.rule, late.breaker.cell, due_ns);
+		_exit(0);
+	}
+	must_live(child);
+}
+
+Test(timer, nothing_is_called_while_it_is_held)
+{
+	pid_t child;
+
+	SKIP_IF_SANITIZED("its own system calls are not in the filter");
+	child = fork();
+	if (child == 0) {
+		struct watched late = open_circuit("LATE");
+		uint64_t due_ns = breaker_wake_time_ns(&late.breaker, clock_now_ns());
+
+		thread_hold();
+		allow_exit_only();
+		timer_watch(late.rule, late.breaker.cell, due_ns);
+		_exit(0);
+	}
+	must_live(child);
 }
 
 Test(timer, off_means_never)
@@ -395,6 +498,66 @@ Test(timer, a_main_that_left_by_pthread_exit_is_not_kept_alive)
 	cr_assert_eq(waitpid(child, &status, 0), child);
 	cr_assert(WIFEXITED(status));
 	cr_assert_eq(WEXITSTATUS(status), 42);
+}
+
+/* Where there is no /proc to ask; as root or in a user namespace of its own. */
+static bool leave_proc(void)
+{
+	char place[] = "/tmp/shunt-timer-XXXXXX";
+
+	/* Removed at once: it stays the place of this process. */
+	if (!mkdtemp(place) || chdir(place) || rmdir(place))
+		return false;
+	return chroot(".") == 0 || (unshare(CLONE_NEWUSER) == 0 && chroot(".") == 0);
+}
+
+static void *outlive_main_and_watch(void *main_thread)
+{
+	struct watched late = open_circuit("LATE");
+
+	pthread_join(*(pthread_t *)main_thread, NULL);
+	watch(&late);
+	return NULL;
+}
+
+/* The child's main has left, and `last` is its last thread. */
+static void must_end_without_proc(void *(*last)(void *))
+{
+	static pthread_t main_thread;
+	pthread_t thread;
+	int status;
+	pid_t child = fork();
+
+	if (child == 0) {
+		struct watched late = open_circuit("LATE");
+
+		/* Without which pthread_exit() is not. */
+		dlopen("libgcc_s.so.1", RTLD_NOW);
+		if (!leave_proc())
+			_exit(77);
+		watch_later(&late, 1);
+		if (!timer_is_running())
+			_exit(1);
+		atexit(exit_handler);
+		main_thread = pthread_self();
+		pthread_create(&thread, NULL, last, &main_thread);
+		pthread_exit(NULL);
+	}
+	cr_assert_eq(waitpid(child, &status, 0), child);
+	cr_assert(WIFEXITED(status));
+	if (WEXITSTATUS(status) == 77)
+		cr_skip_test("no right to another root");
+	cr_assert_eq(WEXITSTATUS(status), 42);
+}
+
+Test(timer, without_proc_a_main_that_left_is_not_kept_alive)
+{
+	must_end_without_proc(outlive_main);
+}
+
+Test(timer, without_proc_a_last_thread_that_watches_is_not_kept_alive)
+{
+	must_end_without_proc(outlive_main_and_watch);
 }
 
 /* A connection whose calls have deadlines keeps it there. */
