@@ -23,19 +23,20 @@ static uint64_t wait_begins(bool can_wait)
 	return can_wait ? gate_wait_clock() : 0;
 }
 
-/* A function of its own: libc declares that poll only writes there. */
 GUARDED void alone_begins(const struct pollfd *entry)
 {
 	if (pointer_may_be_read(entry) && entry->events & (POLLIN | POLLRDNORM))
 		gate_wait_begins(entry->fd);
 }
 
-static uint64_t poll_begins(const struct pollfd *entries, nfds_t count, bool can_wait)
+/* A number: libc declares that poll only writes there, and a compiler takes a pointer that is read
+ * before for one to nothing yet. */
+static uint64_t poll_begins(uintptr_t entries, nfds_t count, bool can_wait)
 {
 	uint64_t began_ns = wait_begins(count && can_wait);
 
 	if (began_ns && count == 1)
-		alone_begins(entries);
+		alone_begins((const struct pollfd *)entries);
 	return began_ns;
 }
 
@@ -56,7 +57,7 @@ GUARDED int poll_ended(const struct pollfd *entries, nfds_t count,
 
 HOOK(int, poll, (struct pollfd *entries, nfds_t count, int timeout))
 {
-	uint64_t began_ns = poll_begins(entries, count, timeout);
+	uint64_t began_ns = poll_begins((uintptr_t)entries, count, timeout);
 	int result = real()->poll(entries, count, timeout);
 
 	return began_ns ? poll_ended(entries, count, began_ns, result) : result;
@@ -64,7 +65,7 @@ HOOK(int, poll, (struct pollfd *entries, nfds_t count, int timeout))
 
 HOOK(int, __poll_chk, (struct pollfd *entries, nfds_t count, int timeout, size_t room))
 {
-	uint64_t began_ns = poll_begins(entries, count, timeout);
+	uint64_t began_ns = poll_begins((uintptr_t)entries, count, timeout);
 	int result = real()->__poll_chk(entries, count, timeout, room);
 
 	return began_ns ? poll_ended(entries, count, began_ns, result) : result;
@@ -78,7 +79,7 @@ static bool is_zero(const struct timespec *timeout)
 HOOK(int, ppoll, (struct pollfd *entries, nfds_t count, const struct timespec *timeout,
 		const sigset_t *mask))
 {
-	uint64_t began_ns = poll_begins(entries, count, !is_zero(timeout));
+	uint64_t began_ns = poll_begins((uintptr_t)entries, count, !is_zero(timeout));
 	int result = real()->ppoll(entries, count, timeout, mask);
 
 	return began_ns ? poll_ended(entries, count, began_ns, result) : result;
@@ -87,7 +88,7 @@ HOOK(int, ppoll, (struct pollfd *entries, nfds_t count, const struct timespec *t
 HOOK(int, __ppoll_chk, (struct pollfd *entries, nfds_t count, const struct timespec *timeout,
 		const sigset_t *mask, size_t room))
 {
-	uint64_t began_ns = poll_begins(entries, count, !is_zero(timeout));
+	uint64_t began_ns = poll_begins((uintptr_t)entries, count, !is_zero(timeout));
 	int result = real()->__ppoll_chk(entries, count, timeout, mask, room);
 
 	return began_ns ? poll_ended(entries, count, began_ns, result) : result;

@@ -142,6 +142,15 @@ static bool is_first_thread_gone(void)
 			       0) != 1;
 }
 
+long thread_alive_count(void)
+{
+	struct stat tasks;
+
+	if (raw_syscall(SYS_newfstatat, AT_FDCWD, (long)"/proc/self/task", (long)&tasks, 0, 0, 0))
+		return 0;
+	return (long)tasks.st_nlink - 2;
+}
+
 /*
  * Have all threads of the program ended? Only its first one may be left, as a zombie, which has no
  * program file any more. Asked without a descriptor. In doubt they have: no program may be kept
@@ -149,13 +158,11 @@ static bool is_first_thread_gone(void)
  */
 static bool is_program_gone(void)
 {
-	struct stat tasks;
 	char path[1];
-	long threads;
+	long threads = thread_alive_count();
 
-	if (raw_syscall(SYS_newfstatat, AT_FDCWD, (long)"/proc/self/task", (long)&tasks, 0, 0, 0))
+	if (!threads)
 		return is_first_thread_gone();
-	threads = (long)tasks.st_nlink - 2;
 	if (threads > 1 + (long)atomic_load_explicit(&alive, memory_order_relaxed))
 		return false;
 	return raw_syscall(SYS_readlinkat, AT_FDCWD, (long)"/proc/self/exe", (long)path,

@@ -27,6 +27,10 @@ struct thread_plan {
  * made. Calls pthread_create(), which a signal handler must not do. errno is kept. */
 int thread_start(const struct thread_plan *plan);
 
+/* Threads of this process, as the kernel counts them, asked without a descriptor; 0 where there is
+ * no /proc. */
+long thread_alive_count(void);
+
 /* For the thread: held, a filter was seen, or no thread but ours is alive, as far as can
  * be told. Makes system calls. */
 bool thread_must_end(void);

@@ -34,6 +34,7 @@ static struct {
 	_Atomic uint64_t looks_ns;
 	/* No thread could be made: not tried again before a later wake time. */
 	_Atomic uint64_t given_up_ns;
+	_Atomic bool is_child; /* of a fork */
 } timer;
 
 /* This thread has signals blocked: not looked at again before a later wake time, while another may
@@ -184,8 +185,16 @@ static void timer_run(void *nothing)
 	}
 }
 
+/* A fork's child has one thread, which libc does not notice; and of its parent's locks, which a new
+ * thread may want, those of allocators and sanitizers that know nothing of fork stay held. */
+static bool is_single_child(void)
+{
+	return runtime.config.timer != TIMER_ON &&
+	       atomic_load_explicit(&timer.is_child, memory_order_relaxed) && thread_alive_count() == 1;
+}
+
 /* The state is TIMER_STARTING. */
-static void thread_begin(uint64_t due_ns)
+static void thread_begin(uint64_t due_ns, bool is_needed)
 {
 	struct thread_plan plan = {
 		.run = timer_run,
@@ -193,7 +202,7 @@ static void thread_begin(uint64_t due_ns)
 		.name = "shunt-timer",
 		.stack_bytes = STACK_ABOVE_MINIMUM,
 	};
-	int error = thread_start(&plan);
+	int error = !is_needed && is_single_child() ? EAGAIN : thread_start(&plan);
 
 	if (error)
 		atomic_store_explicit(&timer.state, TIMER_IDLE, memory_order_seq_cst);
@@ -236,7 +245,7 @@ static void timer_start(uint64_t due_ns, bool is_needed)
 		refused_ns = is_needed ? refused_ns : due_ns;
 	else if (atomic_compare_exchange_strong_explicit(&timer.state, &idle, TIMER_STARTING,
 					memory_order_seq_cst, memory_order_relaxed))
-		thread_begin(due_ns);
+		thread_begin(due_ns, is_needed);
 	thread_restore_signals(blocked);
 	own_calls_end();
 }
@@ -297,6 +306,7 @@ void timer_expect(uint64_t due_ns)
 
 void timer_forget(void)
 {
+	atomic_store_explicit(&timer.is_child, true, memory_order_relaxed);
 	for (uint32_t i = 0; i < WATCHED_MAX; i++)
 		atomic_store_explicit(&timer.watched[i], 0, memory_order_relaxed);
 	atomic_store_explicit(&timer.given_up_ns, 0, memory_order_relaxed);
