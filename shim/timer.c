@@ -190,7 +190,8 @@ static void timer_run(void *nothing)
 static bool is_single_child(void)
 {
 	return runtime.config.timer != TIMER_ON &&
-	       atomic_load_explicit(&timer.is_child, memory_order_relaxed) && thread_alive_count() == 1;
+	       atomic_load_explicit(&timer.is_child, memory_order_relaxed) &&
+	       thread_alive_count() == 1;
 }
 
 /* The state is TIMER_STARTING. */
