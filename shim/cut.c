@@ -5,26 +5,32 @@
 #include <netinet/in.h>
 
 #include "shim/call.h"
+#include "shim/own_call.h"
 #include "shim/real.h"
-#include "shim/runtime.h"
 #include "shim/timed.h"
-
-static bool may_call(void)
-{
-	return !atomic_load_explicit(&runtime.has_filter, memory_order_relaxed);
-}
 
 static bool is_stale(int fd)
 {
 	int error = errno;
-	int protocol = 0;
+	int protocol = IPPROTO_TCP;
 	socklen_t size = sizeof(protocol);
 
-	if (!may_call())
+	if (!own_calls_begin())
 		return false;
-	if (real()->getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &size))
+	if (real()->getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &size)) {
+		protocol = 0;
 		errno = error;
+	}
+	own_calls_end();
 	return protocol != IPPROTO_TCP && protocol != IPPROTO_MPTCP;
+}
+
+static void wake(int fd)
+{
+	if (!own_calls_begin())
+		return;
+	real()->shutdown(fd, SHUT_RD);
+	own_calls_end();
 }
 
 static bool cut_holds(int fd)
@@ -56,8 +62,7 @@ bool cut_connection(struct connection *connection, int fd)
 		errno = ECONNRESET;
 		return true;
 	}
-	if (may_call())
-		real()->shutdown(fd, SHUT_RD);
+	wake(fd);
 	errno = ECONNRESET;
 	return true;
 }
