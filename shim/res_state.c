@@ -87,3 +87,8 @@ bool res_state_is_changed(void)
 	errno = kept;
 	return is_changed;
 }
+
+void res_state_forget(void)
+{
+	_res = (struct __res_state){0};
+}

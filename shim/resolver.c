@@ -117,6 +117,7 @@ static void worker_run(void *argument)
 	struct pool *pool = argument;
 	struct request *request;
 
+	res_state_forget();
 	pthread_mutex_lock(&mutex);
 	while ((request = work_wait(pool)) != NULL) {
 		pool->free--;
@@ -223,12 +224,18 @@ static bool is_of_caller(const struct question *question)
 	       uselocale((locale_t)0) != LC_GLOBAL_LOCALE;
 }
 
+/* Not one that clone() made out of our sight: the pool's threads are its parent's. */
+static bool is_own_process(void)
+{
+	return (uint32_t)raw_syscall(SYS_getpid, 0, 0, 0, 0, 0, 0) == runtime.pid;
+}
+
 static bool may_ask(const struct question *question)
 {
 	return runtime.config.timer != TIMER_OFF &&
 	       !atomic_load_explicit(&runtime.has_filter, memory_order_relaxed) &&
-	       !atomic_load_explicit(&has_moved, memory_order_relaxed) && !is_of_caller(question) &&
-	       !res_state_is_changed();
+	       !atomic_load_explicit(&has_moved, memory_order_relaxed) && is_own_process() &&
+	       !is_of_caller(question) && !res_state_is_changed();
 }
 
 /* Nobody waits for it any more. False: it is done. */

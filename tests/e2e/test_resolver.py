@@ -24,7 +24,7 @@ for line in sys.stdin:
 '''
 
 # Prints how long each of many lookups in threads took, how many threads there were at most, and waits for
-# those that are not its own to end.
+# those that are not its own to end; then, whether the same files are open.
 STORM = r'''
 import os, socket, sys, threading, time
 def threads():
@@ -40,6 +40,7 @@ def ask():
 	answers.append((time.monotonic() - began, text))
 	most.append(threads())
 answers, most = [], []
+files = os.listdir('/proc/self/fd')
 start = threading.Barrier(int(sys.argv[2]))
 askers = [threading.Thread(target=ask) for _ in range(int(sys.argv[2]))]
 for asker in askers:
@@ -52,7 +53,7 @@ print('most', max(most), flush=True)
 deadline = time.monotonic() + 60
 while threads() > 1 and time.monotonic() < deadline:
 	time.sleep(0.05)
-print('left', threads())
+print('left', threads(), files == os.listdir('/proc/self/fd'))
 '''
 
 ASYNCIO = r'''
@@ -216,7 +217,7 @@ class Timeout(_WithResolver):
 		self.assertEqual(self.lookup_totals('silent.example.test'), {'timeout': 8, 'rejected': 42, 'rejected_pool': 42})
 		self.assertLess(statistics.median(float(seconds) for seconds, _ in answers), LOOSE)
 		self.assertLessEqual(int(lines[50].split()[1]), 1 + 50 + 4)
-		self.assertEqual(lines[51], 'left 1')
+		self.assertEqual(lines[51], 'left 1 True')
 
 	def test_a_pool_of_answers_serves_many_threads(self):
 		self.resolver.answering = True
@@ -224,7 +225,7 @@ class Timeout(_WithResolver):
 		lines = self.run_python(STORM, 'good.example.test', '50')
 		self.assertEqual({line.split(' ', 1)[1] for line in lines[:50]}, {'ok'})
 		self.assertEqual(self.lookup_totals('good.example.test'), {'success': 50})
-		self.assertEqual(lines[51], 'left 1')
+		self.assertEqual(lines[51], 'left 1 True')
 
 	def test_a_fork_in_the_middle_of_a_lookup(self):
 		self.resolver.answering = True
@@ -280,7 +281,7 @@ class NoThreads(_WithResolver):
 		self.resolver.answering = True
 		self.rules['NAMES'] = '.example.test'
 		lines = self.run_python(STORM, 'good.example.test', '1')
-		self.assertEqual(lines[1:], ['most 2', 'left 1'])
+		self.assertEqual(lines[1:], ['most 2', 'left 1 True'])
 
 
 if __name__ == '__main__':

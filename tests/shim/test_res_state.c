@@ -117,3 +117,15 @@ Test(res_state, every_field_that_a_program_may_set_counts)
 	}
 	cr_assert_not(res_state_is_changed());
 }
+
+Test(res_state, what_was_left_to_a_thread_is_forgotten)
+{
+	cr_assert_eq(res_init(), 0);
+	_res._u._ext.nssocks[0] = 12345;
+	res_state_forget();
+	cr_assert_eq(_res.options, 0);
+	cr_assert_not(res_state_is_changed());
+	cr_assert_eq(res_init(), 0);
+	cr_assert_eq(_res._u._ext.nssocks[0], -1);
+	cr_assert_not(res_state_is_changed());
+}

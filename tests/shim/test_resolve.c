@@ -7,6 +7,7 @@
 #include <semaphore.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "core/breaker.h"
 #include "core/clock.h"
@@ -137,6 +138,7 @@ static void start_with(const char *text)
 	sem_init(&libc.may_end, 0, 0);
 	clock_use(read_clock);
 	libc_getaddrinfo = getaddrinfo;
+	runtime.pid = (uint32_t)getpid();
 	real();
 	real_table.getaddrinfo = fake_getaddrinfo;
 	real_table.gethostbyname = fake_gethostbyname;

@@ -113,6 +113,7 @@ static void start_with(const char *text)
 	sem_init(&libc.begun, 0, 0);
 	sem_init(&libc.may_end, 0, 0);
 	libc_getaddrinfo = getaddrinfo;
+	runtime.pid = (uint32_t)getpid();
 	real();
 	real_table.getaddrinfo = fake_getaddrinfo;
 	real_table.gethostbyname_r = fake_gethostbyname_r;
@@ -504,6 +505,7 @@ Test(resolver, a_signal_does_not_end_the_wait)
 
 static void forked(void)
 {
+	runtime_forked();
 	thread_forget();
 	resolver_forked();
 }
@@ -560,6 +562,14 @@ Test(resolver, a_thread_that_cannot_be_made_costs_no_place)
 	}
 	for (int i = 0; i < 10; i++)
 		cr_assert_eq(ask(NEVER_NS), RESOLVER_ANSWERED);
+}
+
+/* Made by clone(), out of sight. */
+Test(resolver, in_a_process_that_the_library_does_not_know_the_caller_asks_himself)
+{
+	cr_assert_eq(ask(NEVER_NS), RESOLVER_ANSWERED);
+	runtime.pid++;
+	cr_assert_eq(ask(NEVER_NS), RESOLVER_UNAVAILABLE);
 }
 
 Test(resolver, in_other_namespaces_the_caller_asks_himself)
