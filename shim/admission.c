@@ -150,19 +150,34 @@ __attribute__((noinline)) static bool ask_again(const struct asking *asking, str
 	return admission == CALL_ADMITTED;
 }
 
-bool admission_ask(const struct asking *asking, uint64_t now_ns, struct admitted *ret)
+static bool is_limited(const struct asking *asking)
+{
+	const struct settings *settings = &asking->rule->settings;
+
+	return cell_concurrency(asking->cell, settings->concurrency) || settings->connections;
+}
+
+__attribute__((noinline)) static bool ask_limited(const struct asking *asking, struct admitted *ret)
 {
 	enum bulkhead_purpose full;
 	enum admission admission;
 
 	if (queued)
 		leave_queue();
-	ret->now_ns = now_ns;
-	ret->place = 0;
 	admission = ask(asking, ret, &full);
 	if (admission != CALL_NO_PLACE)
 		return admission == CALL_ADMITTED;
 	return ask_again(asking, ret, full);
+}
+
+bool admission_ask(const struct asking *asking, uint64_t now_ns, struct admitted *ret)
+{
+	ret->now_ns = now_ns;
+	ret->place = 0;
+	if (is_limited(asking))
+		return ask_limited(asking, ret);
+	ret->ticket.place = 0;
+	return call_acquire(asking->rule, asking->cell, now_ns, &ret->ticket.permit);
 }
 
 void admission_return(const struct asking *asking, const struct admitted *admitted)
