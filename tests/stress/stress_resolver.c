@@ -95,7 +95,8 @@ int main(void)
 	thread_hold();
 	ended = total(CELL_TOTAL_success) + total(CELL_TOTAL_failure) + total(CELL_TOTAL_timeout) +
 		total(CELL_TOTAL_rejected);
-	printf("%u calls: %llu good, %llu bad; %llu success, %llu failure, %llu timeout, %llu rejected, "
+	printf("%u calls: %llu good, %llu bad; %llu success, %llu failure, %llu timeout, %llu "
+	       "rejected, "
 	       "%llu cached\n",
 			CALLERS * CALLS, (unsigned long long)good, (unsigned long long)bad,
 			(unsigned long long)total(CELL_TOTAL_success),
