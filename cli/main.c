@@ -85,7 +85,7 @@ static void print_settings(void)
 	const struct setting *settings = settings_table(&count);
 
 	for (size_t i = 0; i < count; i++)
-		printf("%-12s %-14s %s\n", settings[i].name, settings[i].default_text,
+		printf("%-20s %-14s %s\n", settings[i].name, settings[i].default_text,
 				settings[i].meaning);
 }
 

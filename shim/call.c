@@ -155,7 +155,8 @@ void call_settle(struct connection *connection, struct exchange_step step, uint6
 		renew(connection, &breaker, step.is_silent, now_ns);
 }
 
-static inline __attribute__((always_inline)) struct decision acquire(struct breaker *breaker, uint64_t now_ns, struct ticket *ret_ticket)
+static inline __attribute__((always_inline)) struct decision acquire(
+		struct breaker *breaker, uint64_t now_ns, struct ticket *ret_ticket)
 {
 	uint64_t random =
 			breaker->settings->probes_ratio ? runtime_random(breaker->cell) : 0;

@@ -9,9 +9,8 @@
  * in another way? Reads the resolver's configuration where it must; allocates. */
 bool res_state_is_changed(void);
 
-/* For a thread that begins: it has none yet. glibc gives it what is left on its stack, which after
- * a fork may be that of a thread which goes on in the parent, with the socket that it listens on.
- */
+/* For a thread that begins: it has none yet. glibc gives it what is left on its stack, after a
+ * fork that of a thread which goes on in the parent, with the socket that it listens on. */
 void res_state_forget(void);
 
 #endif
