@@ -61,11 +61,6 @@ bool endpoint_read(const struct sockaddr *address, socklen_t length, struct addr
 
 bool endpoint_is_disconnect(const struct sockaddr *address, socklen_t length)
 {
-	sa_family_t family;
-
-	if (length < sizeof(family) || !may_be_user_memory(address, sizeof(family)))
-		return false;
-	memcpy(&family, (const char *)address + offsetof(struct sockaddr, sa_family),
-			sizeof(family));
-	return family == AF_UNSPEC;
+	return length >= sizeof(sa_family_t) && may_be_user_memory(address, sizeof(sa_family_t)) &&
+			endpoint_family(address) == AF_UNSPEC;
 }

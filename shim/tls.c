@@ -70,14 +70,15 @@ bool tls_record_is_plausible(struct tls_record record)
 	return record.type >= 20 && record.type <= 24 && record.length <= RECORD_SIZE_MAX;
 }
 
-bool tls_record_is_farewell(struct tls_record record)
+/* Is it close_notify, as far as one can tell without the keys? */
+static bool is_farewell(struct tls_record record)
 {
 	return record.type == TLS_APPLICATION && (record.length == 19 || record.length == 35);
 }
 
 static bool record_is_data(struct tls_record record)
 {
-	return record.type == TLS_APPLICATION && !tls_record_is_farewell(record);
+	return record.type == TLS_APPLICATION && !is_farewell(record);
 }
 
 /* Where a walk over the vectors of a call stands. */
@@ -148,7 +149,7 @@ static enum tls_sight client_data(uint8_t *state, struct tls_record record)
 	/* A first request of 18 bytes is as long as a padded close_notify. With no request before
 	 * it, taking either for a request does no harm: the connection is new, and closing ends it
 	 * alike. */
-	if (tls_record_is_farewell(record) && ((*state & REQUESTED) || record.length == 19))
+	if (is_farewell(record) && ((*state & REQUESTED) || record.length == 19))
 		return *state & SERVER_FIRST ? TLS_FAREWELL : TLS_NOTHING;
 	*state |= CLIENT_SPOKE | REQUESTED;
 	return TLS_REQUEST;

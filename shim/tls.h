@@ -51,9 +51,6 @@ bool tls_next(struct tls_reader *reader, const uint8_t **bytes, size_t *size,
 /* Can this be the header of a record at all? */
 bool tls_record_is_plausible(struct tls_record record);
 
-/* Is it close_notify, as far as one can tell without the keys? */
-bool tls_record_is_farewell(struct tls_record record);
-
 /* A connection whose first bytes sent were 16 03. Zeroed memory is one on which nothing was sent.
  */
 struct tls {
