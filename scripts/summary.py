@@ -12,13 +12,14 @@ import sys
 TAP = re.compile(r'^(ok|not ok)\b(?: \d+)?(?: -)? ?(.*)$', re.M)
 SKIP = re.compile(r'# *skip', re.I)
 COUNTS = re.compile(r'^(\d+) passed, (\d+) failed, (\d+) skipped', re.M)
-PROBLEM = re.compile(r'^(?:FAIL|failed|not ok)\b.*', re.M)
+LINES_OF_A_FAILURE = 25
 
 
 class Tally:
 	def __init__(self):
 		self.passed = self.failed = self.skipped = 0
 		self.problems = []
+		self.outputs = []
 		self.skips = []
 
 	def add_tap(self, name, text):
@@ -59,6 +60,15 @@ class Tally:
 		nothing_ran = before == self.passed + self.failed + self.skipped
 		if result not in ('OK', 'SKIP', 'EXPECTEDFAIL') and (nothing_ran or failed_before == self.failed):
 			self.fail(f'{name}: {result}')
+		if self.failed > failed_before:
+			self.outputs.append(f'== {name} ({result}) said last:\n' + last_words(test))
+
+
+def last_words(test):
+	"""What a program that failed wrote at the end, lines of success left out."""
+	lines = (test.get('stdout', '') + test.get('stderr', '')).splitlines()
+	lines = [line for line in lines if not line.startswith('ok ')]
+	return '\n'.join(lines[-LINES_OF_A_FAILURE:])
 
 
 def read_tests(path):
@@ -96,6 +106,9 @@ def main():
 
 
 def report(tallies):
+	for tally in tallies.values():
+		for output in tally.outputs:
+			print(output)
 	for part, tally in tallies.items():
 		print(f'{part:10} {tally.passed:5} passed {tally.failed:3} failed {tally.skipped:3} skipped')
 	for tally in tallies.values():
