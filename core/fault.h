@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/possible.h"
 #include "core/rule.h"
 #include "core/target.h"
 
@@ -42,13 +43,15 @@ enum fault_kind {
 	FAULT_AGAIN,       /* EAI_AGAIN */
 	FAULT_NODATA,      /* EAI_NODATA */
 	FAULT_ADDR,        /* another address */
-	FAULT_KIND_COUNT
+	FAULT_KIND_COUNT   /* also: none, of a ^target */
 };
 
 enum fault_spread { FAULT_UNIFORM, FAULT_NORMAL };
 enum fault_direction { FAULT_IN = 1, FAULT_OUT = 2, FAULT_BOTH = 3 };
 enum fault_per { FAULT_PER_CONNECTION, FAULT_PER_CALL };
 enum fault_protocol { FAULT_TCP, FAULT_UDP };
+
+#define FAULT_PROC_SIZE 128
 
 /* What of the rule is given a number, from 1: lookups count as connections of one call. */
 struct fault_unit {
@@ -61,10 +64,15 @@ struct fault {
 	struct target target;      /* of a dns: target the name */
 	bool is_lookup;            /* dns:NAME */
 	bool is_from_file;
+	bool has_uid;
+	uint32_t uid;
+	char proc[FAULT_PROC_SIZE]; /* globs with | between them; "": every program */
+	uint64_t given;            /* bit = row of fault_term_at() */
 	enum fault_kind kind;
 	enum fault_per per;
 	enum fault_direction direction;
 	enum fault_protocol protocol;
+	unsigned int where;        /* enum possible_call, or 0 of lookups: what it strikes */
 	/* What the kind takes; 0 where it was not given. */
 	uint64_t delay_ns, jitter_ns;
 	enum fault_spread spread;
@@ -79,6 +87,7 @@ struct fault {
 	uint64_t after_ns, for_ns;   /* for_ns 0: no end */
 	uint64_t every_ns;           /* at most one injection in each such stretch of time */
 	uint64_t down_ns, up_ns;     /* flap: strikes for `down`, then not for `up`, and so on */
+	uint64_t expire_ns;          /* SHUNT_EXPIRE; 0: no end. Set by config_load() */
 	uint64_t hash;               /* of name and text: the same rule in another process */
 };
 
@@ -100,25 +109,21 @@ const char *fault_reason_name(enum fault_reason reason);
 /* "refuse", "latency", ... Static. */
 const char *fault_kind_name(enum fault_kind kind);
 
-/* The row of the table of kinds, when terms and scope terms at `index`, for --help, check and the
- * man page; false past the last. Static texts. */
-struct fault_term {
-	const char *name;    /* "latency" */
-	const char *form;    /* "latency=DUR[~JITTER][/normal|/uniform]" */
-	const char *meaning; /* one line */
-};
-bool fault_term_at(size_t index, struct fault_term *ret);
+/* The kind of that name, or FAULT_KIND_COUNT. */
+enum fault_kind fault_kind_of(const char *name);
 
-/* Fills *ret for a good name. False: *ret is undefined, and `error` (`size` bytes, always
- * terminated) says what is wrong: "rate: expected a rate such as 64KB/s, got '64'". Errors that the
- * call, socket and state cannot come to are refused here. */
-bool fault_parse(const char *name, const char *text, size_t length, struct fault *ret, char *error,
-		size_t size);
+/* < 0 if `a` is to be asked first: exclusions, then target_compare(), then the names. */
+int fault_compare(const struct fault *a, const struct fault *b);
 
-/* The rule as text again, without its name: settings in the order of the table. */
-void fault_describe(const struct fault *fault, char *ret, size_t size);
+/* Moves faults[last] to where it belongs among those before it, which are in order. */
+void fault_place(struct fault faults[], size_t last);
 
-/* Is it about this endpoint: target, lookup or not, protocol? Exclusions are the caller's. */
+/* proc= and uid=: is it about this process? `program`: its base name; NULL: not asked. */
+bool fault_is_for(const struct fault *fault, const char *program, uint32_t euid);
+
+/* Is it about this endpoint: target, lookup or not, protocol? A ^target is about both protocols, and
+ * about lookups of its names; one of dns:NAME about those alone. What is excluded is the caller's to
+ * leave out. */
 bool fault_matches(const struct fault *fault, const struct endpoint *endpoint,
 		enum fault_protocol protocol);
 
@@ -130,9 +135,9 @@ struct fault_choice {
 };
 
 /*
- * Does the rule strike this unit? `elapsed_ns`: since the rule began. Of a rule that is `per`
- * connection the call's number does not matter. `times` and `every` are the caller's to count.
- * Pure: the same arguments, the same answer.
+ * Does the rule strike this unit? `elapsed_ns`: since the rule began; `for` and `flap` count from
+ * `after`. Of a rule that is `per` connection the call's number does not matter. `times` and `every`
+ * are the caller's to count. Pure: the same arguments, the same answer.
  */
 struct fault_choice fault_choose(const struct fault *fault, uint64_t seed, struct fault_unit unit,
 		uint64_t elapsed_ns);

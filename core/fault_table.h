@@ -22,7 +22,7 @@
 #define FAULT_ADDED_FOR_NS 60000000000ull
 
 struct fault_record {
-	_Atomic uint64_t key;       /* of rule and run; 0: free */
+	_Atomic uint64_t key;       /* state, turn, hash of rule and run; 0: free */
 	_Atomic uint64_t began_ns;  /* CLOCK_MONOTONIC */
 	_Atomic uint64_t used_ns;
 	_Atomic uint64_t ends_ns;   /* of a rule added by hand; 0: it is the environment's */
@@ -57,8 +57,12 @@ struct fault_record *fault_table_claim(struct fault_table *table, const struct f
 bool fault_table_add(struct fault_table *table, const struct fault *fault, const char *text,
 		uint64_t ends_ns, uint64_t now_ns);
 
-/* By hand: ends the added rules of that name, or all with NULL. How many those were. */
-uint32_t fault_table_clear(struct fault_table *table, const char *name);
+/* By hand: ends the added rules of that name, or all with NULL. How many had not ended yet. */
+uint32_t fault_table_clear(struct fault_table *table, const char *name, uint64_t now_ns);
+
+/* The record at an index below FAULT_TABLE_SIZE, or NULL if it is no longer the one that a view with
+ * that key was of. */
+struct fault_record *fault_table_at(struct fault_table *table, uint32_t index, uint64_t key);
 
 /* A copy; text terminated and printable. */
 struct fault_view {
@@ -81,6 +85,12 @@ uint32_t fault_record_connection(struct fault_record *record, uint64_t now_ns);
  * suppressed. Of all that ask at once, exactly `times` are told true. */
 bool fault_record_strike(struct fault_record *record, const struct fault *fault, uint64_t now_ns);
 
+/* A call was looked at; a unit matched; it was not struck. */
+void fault_record_seen(struct fault_record *record);
+void fault_record_matched(struct fault_record *record);
 void fault_record_suppressed(struct fault_record *record, enum fault_reason reason);
+
+/* Is it one of a rule added by hand whose time has passed? */
+bool fault_record_is_over(const struct fault_record *record, uint64_t now_ns);
 
 #endif
