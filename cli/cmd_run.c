@@ -9,18 +9,13 @@
 #include "cli/command.h"
 #include "cli/describe.h"
 #include "cli/filter.h"
+#include "cli/given_rules.h"
 #include "cli/launch.h"
 #include "cli/library.h"
 #include "cli/rules.h"
 #include "cli/state.h"
 #include "cli/terminal.h"
 #include "core/config.h"
-#include "core/target.h"
-#include "core/text.h"
-
-#define VARIABLE "SHUNT_BREAK"
-#define RULE_SEPARATORS " ,\t\r\n"
-#define VARIABLE_SIZE (sizeof(VARIABLE) + 1 + RULE_NAME_SIZE)
 
 enum {
 	RUN_BREAK, RUN_SEED, RUN_OBSERVE, RUN_BACKTRACE, RUN_VERBOSE,
@@ -43,9 +38,7 @@ static const struct command_option run_options[] = {
 static struct config config;
 
 struct run {
-	const char *rules[CONFIG_MAX_RULES]; /* of --break */
-	char variables[CONFIG_MAX_RULES][VARIABLE_SIZE]; /* that carry them */
-	size_t rule_count;
+	struct given_rules given;
 	bool is_verbose;
 	char **command;
 };
@@ -60,14 +53,7 @@ static bool run_take_option(struct run *run, int option, const char *value)
 {
 	switch (option) {
 	case RUN_BREAK:
-		if (run->rule_count == CONFIG_MAX_RULES) {
-			terminal_complain("run: expected at most %d rules, got more; use a file "
-					"and SHUNT_CONF",
-					CONFIG_MAX_RULES);
-			return false;
-		}
-		run->rules[run->rule_count++] = value;
-		return true;
+		return given_rules_add(&run->given, GIVEN_BREAK, value);
 	case RUN_SEED:
 		set_variable("SHUNT_SEED", value);
 		return true;
@@ -101,110 +87,12 @@ static bool run_parse(struct run *run, int argc, char *argv[])
 	return true;
 }
 
-static bool rule_target(const char *rule, struct target *ret)
-{
-	char text[HOST_SIZE];
-	size_t length;
-
-	rule += strspn(rule, RULE_SEPARATORS);
-	length = strcspn(rule, RULE_SEPARATORS);
-	if (length >= sizeof(text))
-		return false;
-	memcpy(text, rule, length);
-	text[length] = '\0';
-	return !target_parse(text, ret);
-}
-
-static bool targets_are_equal(const struct target *a, const struct target *b)
-{
-	return a->kind == b->kind && a->is_address == b->is_address &&
-			a->prefix_bits == b->prefix_bits && a->port_low == b->port_low &&
-			a->port_high == b->port_high && strcmp(a->host, b->host) == 0 &&
-			memcmp(&a->address, &b->address, sizeof(a->address)) == 0;
-}
-
-/* The rule of environment or file that an option of the same target must beat, or NULL. */
-static const struct rule *find_beaten(const char *rule)
-{
-	struct target target;
-
-	if (!rule_target(rule, &target))
-		return NULL;
-	for (size_t i = 0; i < config.rule_count; i++) {
-		if (targets_are_equal(&config.rules[i].target, &target))
-			return &config.rules[i];
-	}
-	return NULL;
-}
-
-/* The variable of the rule that this one beats, or the next free one. */
-static void name_variable(const char *rule, char ret[VARIABLE_SIZE])
-{
-	const struct rule *beaten = find_beaten(rule);
-	unsigned int number = 1;
-
-	if (beaten && strcmp(beaten->name, "default") == 0) {
-		text_copy(ret, VARIABLE_SIZE, VARIABLE);
-		return;
-	}
-	if (beaten) {
-		snprintf(ret, VARIABLE_SIZE, VARIABLE "_%s", beaten->name);
-		return;
-	}
-	do {
-		snprintf(ret, VARIABLE_SIZE, VARIABLE "_RUN%u", number++);
-	} while (getenv(ret));
-}
-
-/* A rule of an option beats one of the environment or a file for the same target by taking its
- * name: of two rules with one target, the order of their names would decide. */
-static void run_set_rules(struct run *run)
-{
-	config_load(&config, environ, NULL);
-	for (size_t i = 0; i < run->rule_count; i++) {
-		name_variable(run->rules[i], run->variables[i]);
-		set_variable(run->variables[i], run->rules[i]);
-	}
-	config_load(&config, environ, NULL);
-}
-
-/* The option that a problem is about, which its user never named SHUNT_BREAK_RUN1. */
-static const char *problem_option(const struct run *run, const char *text, const char **ret_rest)
-{
-	for (size_t i = 0; i < run->rule_count; i++) {
-		size_t length = strlen(run->variables[i]);
-
-		if (strncmp(text, run->variables[i], length) == 0 && text[length] == ':') {
-			*ret_rest = text + length + 1;
-			return run->rules[i];
-		}
-	}
-	return NULL;
-}
-
-static void complain_problems(const struct run *run)
-{
-	for (size_t i = 0; i < config.problem_count && i < CONFIG_MAX_PROBLEMS; i++) {
-		const char *text = config.problems[i].text;
-		const char *rest;
-		const char *rule = problem_option(run, text, &rest);
-
-		if (rule)
-			terminal_complain("run: --break '%s':%s", rule, rest);
-		else
-			terminal_complain("run: %s", text);
-	}
-	if (config.problem_count > CONFIG_MAX_PROBLEMS)
-		terminal_complain("run: %zu more problems were not kept; mend these first",
-				config.problem_count - CONFIG_MAX_PROBLEMS);
-}
-
 static bool run_may_start(const struct run *run)
 {
 	char log_problem[STATE_NOTE_SIZE];
 
 	if (config.problem_count > 0) {
-		complain_problems(run);
+		given_rules_complain(&run->given, &config);
 		return false;
 	}
 	if (!state_log_is_writable(&config, log_problem)) {
@@ -319,7 +207,7 @@ int cmd_run(int argc, char *argv[])
 
 	if (!run_parse(&run, argc, argv))
 		return EXIT_OWN_FAILURE;
-	run_set_rules(&run);
+	given_rules_set(&run.given, &config);
 	if (config.is_off) {
 		/* The kill switch must not stop a service from starting. */
 		if (run.is_verbose)

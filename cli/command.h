@@ -15,6 +15,7 @@ int cmd_reset(int argc, char *argv[]);
 int cmd_force(int argc, char *argv[]);
 int cmd_set(int argc, char *argv[]);
 int cmd_check(int argc, char *argv[]);
+int cmd_explain(int argc, char *argv[]);
 int cmd_doctor(int argc, char *argv[]);
 
 struct command_option {

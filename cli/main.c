@@ -35,6 +35,8 @@ static const struct command commands[] = {
 		"hold the circuits of a rule open or closed, or let go" },
 	{ "check", cmd_check, "[FILE]",
 		"read the rules of the environment, or of a file, and say what is wrong" },
+	{ "explain", cmd_explain, "[--json] HOST:PORT | dns:NAME",
+		"say which rules apply to a host, in which order, and why" },
 	{ "doctor", cmd_doctor, "COMMAND [ARGUMENT...] | PID",
 		"say whether the library can work in a command, or works in a process" },
 	{ "help", cmd_help, "[COMMAND|settings]",
@@ -44,7 +46,7 @@ static const struct command commands[] = {
 #define COMMAND_COUNT (sizeof(commands) / sizeof(commands[0]))
 
 static const char *const missing_commands[] = {
-	"top", "fault", "explain", "env", "metrics", "serve",
+	"top", "fault", "env", "metrics", "serve",
 };
 
 static const struct command *command_find(const char *name)

@@ -84,12 +84,12 @@ class Usage(_Command):
 		text = self.good('--help')
 		self.assertEqual(text, self.good('help'))
 		self.assertEqual(re.findall(r'^  shunt (\S+)', text, re.M),
-			['run', 'status', 'events', 'trip', 'reset', 'set', 'force', 'check', 'doctor', 'help'])
+			['run', 'status', 'events', 'trip', 'reset', 'set', 'force', 'check', 'explain', 'doctor', 'help'])
 		for later in (' serve', 'metrics', '--fault', '--replay'):
 			self.assertNotIn(later, text)
 
 	def test_help_of_each_command(self):
-		for command in ('run', 'status', 'events', 'trip', 'reset', 'set', 'force', 'check', 'doctor', 'help'):
+		for command in ('run', 'status', 'events', 'trip', 'reset', 'set', 'force', 'check', 'explain', 'doctor', 'help'):
 			text = self.good('help', command)
 			self.assertTrue(text.startswith(f'usage: shunt {command} '))
 			self.assertEqual(self.good(command, '--help'), text)
@@ -103,7 +103,7 @@ class Usage(_Command):
 		self.assertIn('usage: shunt COMMAND', done.stderr)
 
 	def test_commands_of_later_versions_are_refused_by_name(self):
-		for command in ('top', 'fault', 'explain', 'env', 'metrics', 'serve'):
+		for command in ('top', 'fault', 'env', 'metrics', 'serve'):
 			self.assertIn(f'{command}: not in this version', self.refused(command, 'x'))
 
 	def test_options_of_later_versions_are_refused_by_name(self):
