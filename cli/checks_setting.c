@@ -156,7 +156,8 @@ static bool is_switched_off(const struct environment *environment, const char *n
 		return true;
 	}
 	if (name)
-		config_load(&config, environment->entries, name);
+		config_load(&config, environment->entries,
+				&(struct config_process){ name, geteuid() });
 	if (!config.is_off)
 		return false;
 	report_line(report, VERDICT_NO,

@@ -115,6 +115,9 @@ enum fault_kind fault_kind_of(const char *name);
 /* < 0 if `a` is to be asked first: exclusions, then target_compare(), then the names. */
 int fault_compare(const struct fault *a, const struct fault *b);
 
+/* The rule of that name, or NULL. */
+const struct fault *fault_find(const struct fault faults[], size_t count, const char *name);
+
 /* Moves faults[last] to where it belongs among those before it, which are in order. */
 void fault_place(struct fault faults[], size_t last);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The table of what a fault rule may say: read by rules, `check`, `--help` and the man page. */
+/* One row of the table of what a fault rule may say. */
 #ifndef SHUNT_CORE_FAULT_TERM_H
 #define SHUNT_CORE_FAULT_TERM_H
 
@@ -37,15 +37,10 @@ struct fault_term {
 	bool is_for_tcp, is_for_udp;
 };
 
-/* Rows of kinds stand in the order of enum fault_kind. NULL past the last. Static. */
-const struct fault_term *fault_term_at(size_t index);
+/* The row's field. */
+void *fault_term_field(const struct fault_term *term, struct fault *fault);
+const void *fault_term_value(const struct fault_term *term, const struct fault *fault);
 
-#define FAULT_TERMS_MAX 64
-
-/* The row of that name, or NULL. */
-const struct fault_term *fault_term_find(const char *name);
-
-bool fault_term_is_given(const struct fault *fault, const struct fault_term *term);
-void fault_term_give(struct fault *fault, const struct fault_term *term);
+bool fault_term_is_kind(const struct fault_term *term);
 
 #endif

@@ -95,7 +95,8 @@ static void start(char *const environment[])
 	int (*read_clock)(clockid_t, struct timespec *);
 	bool is_filtered;
 
-	config_load(config, environment, program_invocation_short_name);
+	config_load(config, environment,
+			&(struct config_process){ program_invocation_short_name, geteuid() });
 	if (config->is_off || (!config->rule_count && !config->problem_count))
 		return;
 	/* Another preload's clock may be made up (libfaketime), and times are shared. */

@@ -21,7 +21,9 @@ static void spoil_config(void)
 
 TestSuite(config, .init = spoil_config);
 
-#define LOAD(...) config_load(&config, (char *[]){ __VA_ARGS__, NULL }, "curl")
+static const struct config_process curl = { "curl", 1000 };
+
+#define LOAD(...) config_load(&config, (char *[]){ __VA_ARGS__, NULL }, &curl)
 #define LOAD_TEXT(text) config_load_text(&config, "FILE", text, sizeof(text) - 1)
 
 static void expect_problem(const char *text)
@@ -35,7 +37,7 @@ Test(config, no_variable_is_no_rule_and_no_problem)
 {
 	char *empty[] = { NULL };
 
-	config_load(&config, empty, "curl");
+	config_load(&config, empty, &curl);
 	cr_expect(config.rule_count == 0 && config.problem_count == 0 && !config.is_off);
 	cr_expect(config.log == LOG_OFF && config.timer == TIMER_AUTO && !config.observe);
 	cr_expect(!config.has_seed && !config.backtrace && !config.state_private);
@@ -95,10 +97,20 @@ static const struct {
 		{"SHUNT_BREAK_\xff=pay", "SHUNT_BREAK_\\xff: expected a name of letters, digits, _ "
 					 "and -, at most "
 					 "63 of them, got '\\xff'"},
-		{"SHUNT_FAULT=redis,refuse",
-				"SHUNT_FAULT: fault rules are not in this version of shunt"},
-		{"SHUNT_FAULT_REDIS=redis,refuse",
-				"SHUNT_FAULT_REDIS: fault rules are not in this version of shunt"},
+		{"SHUNT_FAULT=", "SHUNT_FAULT: expected a target such as redis:6379, got nothing"},
+		{"SHUNT_FAULT_REDIS=redis,rate=64",
+				"SHUNT_FAULT_REDIS: rate: expected a rate such as 64KB/s or "
+				"512kbit/s, got '64'"},
+		{"SHUNT_FAULT_a.b=redis,refuse",
+				"SHUNT_FAULT_a.b: expected a name of letters, digits, _ and -, at "
+				"most 63 of them, got 'a.b'"},
+		{"SHUNT_FAULTS=redis,refuse",
+				"SHUNT_FAULTS: no such variable, did you mean SHUNT_FAULT?"},
+		{"SHUNT_EXPIRE=0s", "SHUNT_EXPIRE: expected a duration above 0s, got '0s'"},
+		{"SHUNT_REPORT=report",
+				"SHUNT_REPORT: expected an absolute path of at most 255 "
+				"characters, got 'report'"},
+		{"SHUNT_RUN=x", "SHUNT_RUN: expected a whole number, got 'x'"},
 		{"SHUNT_MOD=observe", "SHUNT_MOD: no such variable, did you mean SHUNT_MODE?"},
 		{"SHUNT_BREAKS=pay", "SHUNT_BREAKS: no such variable, did you mean SHUNT_BREAK?"},
 		{"SHUNT_BRAEK_PAYMENTS_OF_THE_SHOP=pay",
@@ -222,7 +234,10 @@ Test(config, the_kill_switch_comes_before_everything)
 
 static bool is_off_for(const char *program, char *variable)
 {
-	config_load(&config, (char *[]){ variable, "SHUNT_BREAK=any", NULL }, program);
+	struct config_process process = { program, 1000 };
+
+	config_load(&config, (char *[]){ variable, "SHUNT_BREAK=any", NULL },
+			program ? &process : NULL);
 	cr_expect_eq(config.problem_count, 0);
 	cr_expect_eq(config.rule_count, config.is_off ? 0 : 1);
 	return config.is_off;
@@ -309,7 +324,7 @@ Test(config, there_are_at_most_128_rules)
 				199 - i);
 		many[i] = variables[i];
 	}
-	config_load(&config, many, "curl");
+	config_load(&config, many, &curl);
 	cr_expect_eq(config.rule_count, CONFIG_MAX_RULES);
 	cr_expect_eq(config.problem_count, 200 - CONFIG_MAX_RULES);
 	cr_expect_str_eq(config.problems[0].text,
@@ -332,7 +347,7 @@ Test(config, problems_are_counted_past_what_is_kept)
 		snprintf(variables[i], sizeof(variables[i]), "SHUNT_NONSENSE_%d=1", i);
 		many[i] = variables[i];
 	}
-	config_load(&config, many, "curl");
+	config_load(&config, many, &curl);
 	cr_expect_eq(config.problem_count, 200);
 	cr_expect_str_eq(config.problems[CONFIG_MAX_PROBLEMS - 1].text,
 			"SHUNT_NONSENSE_31: no such variable");
@@ -415,8 +430,10 @@ static const struct {
 				"FILE:3: expected a target such as pay.internal:443, got nothing"},
 		{"break PAY = pay sleep=5", "FILE:3: sleep: expected a duration such as 250ms, 5s "
 					    "or 1m, got '5'"},
-		{"fault REDIS = redis,refuse",
-				"FILE:3: fault rules are not in this version of shunt"},
+		{"fault REDIS = redis,refuse=1",
+				"FILE:3: refuse: expected no value, got '1'"},
+		{"fault REDIS redis,refuse", "FILE:3: expected fault NAME = rule, got 'fault REDIS "
+					     "redis,refuse'"},
 		{"break FIRST = other", "FILE:3: a rule of this name is there already"},
 };
 

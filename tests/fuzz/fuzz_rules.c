@@ -108,7 +108,7 @@ static void load_as_environment(const uint8_t *data, size_t size)
 		at = end + 1;
 	}
 	entries[count] = NULL;
-	config_load(&config, entries, "curl");
+	config_load(&config, entries, &(struct config_process){ "curl", 1000 });
 	check();
 	free(text);
 }
