@@ -20,4 +20,12 @@ static inline struct real *below(void)
 /* Copies the table of real functions, before any entry of it is replaced. At most once. */
 void below_start(void);
 
+/* Points an entry of the table of real functions at `function`. release: whoever calls it finds
+ * what it needs. */
+#define REPLACE(name, function) \
+	do { \
+		__typeof__(name) *replacement = (function); \
+		__atomic_store_n(&real()->name, replacement, __ATOMIC_RELEASE); \
+	} while (0)
+
 #endif
