@@ -6,14 +6,13 @@
 #include "cli/columns.h"
 #include "cli/command.h"
 #include "cli/describe.h"
-#include "cli/endpoints.h"
-#include "cli/explain.h"
 #include "cli/json.h"
 #include "cli/label.h"
 #include "cli/member.h"
 #include "cli/state.h"
 #include "cli/terminal.h"
-#include "core/clock.h"
+#include "cli/views.h"
+#include "core/fault_text.h"
 
 enum { EXPLAIN_JSON, EXPLAIN_OPTION_COUNT };
 
@@ -26,73 +25,11 @@ static const struct column break_columns[] = {
 	{ "SETTINGS", false },
 };
 
+static const struct column fault_columns[] = {
+	{ "FAULT", false }, { "RULE", false }, { "VERDICT", false }, { "WHY", false },
+};
+
 #define WIDTH(columns) (sizeof(columns) / sizeof((columns)[0]))
-
-/* One endpoint with what all rules say of it. */
-struct view {
-	const struct known_endpoint *known;
-	struct explanation rules[CONFIG_MAX_RULES];
-};
-
-struct views {
-	const struct state *state;
-	struct view views[ENDPOINTS_MAX];
-	size_t count;
-};
-
-/* Applies, excludes, or would: the rule that all others make way for. */
-static const struct rule *view_rule(const struct views *views, const struct view *view)
-{
-	for (size_t i = 0; i < views->state->config.rule_count; i++) {
-		if (view->rules[i].verdict == EXPLAIN_APPLIES)
-			return &views->state->config.rules[i];
-	}
-	return NULL;
-}
-
-static bool explanations_are_equal(const struct explanation *a, const struct explanation *b,
-		size_t count)
-{
-	for (size_t i = 0; i < count; i++) {
-		if (a[i].verdict != b[i].verdict || strcmp(a[i].why, b[i].why) != 0)
-			return false;
-	}
-	return true;
-}
-
-/* Addresses of one name about which all rules say the same are shown together. */
-static bool views_are_alike(const struct views *views, const struct view *a, const struct view *b)
-{
-	return a->known->is_lookup == b->known->is_lookup &&
-			strcmp(a->known->host, b->known->host) == 0 &&
-			explanations_are_equal(
-					a->rules, b->rules, views->state->config.rule_count);
-}
-
-/* The circuit that this endpoint's calls are under, as far as there is one. */
-static bool find_circuit(const struct views *views, const struct view *view,
-		struct cell_snapshot *ret)
-{
-	static struct cell_snapshot cells[SEGMENT_CELLS];
-	size_t count = state_cells(views->state, clock_now_ns(), cells);
-	const struct rule *rule = view_rule(views, view);
-
-	for (size_t i = 0; rule && i < count; i++) {
-		const struct cell_key *key = &cells[i].key;
-
-		if (strcmp(key->name, rule->name) != 0 ||
-				(key->kind == CELL_LOOKUP) != view->known->is_lookup)
-			continue;
-		if (key->host[0] && view->known->host[0] && strcmp(key->host, view->known->host))
-			continue;
-		if (key->address.family && (key->port != view->known->port ||
-				!address_equals(&key->address, &view->known->address)))
-			continue;
-		*ret = cells[i];
-		return true;
-	}
-	return false;
-}
 
 static void print_heading(const struct views *views, size_t first, const bool alike[])
 {
@@ -142,13 +79,31 @@ static void print_rules(const struct views *views, const struct view *view)
 		puts("not guarded: no breaker rule applies");
 }
 
+static void print_faults(const struct views *views, const struct view *view)
+{
+	char rule[FAULT_TEXT_SIZE];
+	struct columns columns;
+
+	columns_init(&columns, fault_columns, WIDTH(fault_columns));
+	for (size_t i = 0; i < views->fault_count; i++) {
+		fault_describe(&views->faults[i], rule, sizeof(rule));
+		columns_add(&columns, "%s", views->faults[i].name);
+		columns_add(&columns, "%s", rule);
+		columns_add(&columns, "%s", explain_verdict_name(view->faults[i].verdict));
+		columns_add(&columns, "%s%s", view->faults[i].why,
+				i < views->own_fault_count ? "" : "; added by hand");
+	}
+	columns_print(&columns);
+	columns_finish(&columns);
+}
+
 static void print_circuits(const struct views *views, size_t first, const bool alike[])
 {
 	struct cell_snapshot cell;
 	char label[LABEL_SIZE], text[LABEL_SIZE];
 
 	for (size_t i = first; i < views->count; i++) {
-		if (alike[i] && find_circuit(views, &views->views[i], &cell))
+		if (alike[i] && view_circuit(views, &views->views[i], &cell))
 			printf("circuit %s: %s\n", label_cell(&cell, label),
 					label_state(&cell, text));
 	}
@@ -172,6 +127,7 @@ static void print_views(const struct views *views)
 		print_heading(views, first, alike);
 		print_rules(views, &views->views[first]);
 		print_circuits(views, first, alike);
+		print_faults(views, &views->views[first]);
 	}
 }
 
@@ -195,6 +151,25 @@ static json_t *rules_array(const struct views *views, const struct view *view)
 	return array;
 }
 
+static json_t *faults_array(const struct views *views, const struct view *view)
+{
+	json_t *array = member_checked(json_array());
+	char rule[FAULT_TEXT_SIZE];
+
+	for (size_t i = 0; i < views->fault_count; i++) {
+		json_t *object = member_checked(json_object());
+
+		fault_describe(&views->faults[i], rule, sizeof(rule));
+		member_set_text(object, "name", views->faults[i].name);
+		member_set_text(object, "rule", rule);
+		member_set_truth(object, "added", i >= views->own_fault_count);
+		member_set_text(object, "verdict", explain_verdict_name(view->faults[i].verdict));
+		member_set_text(object, "why", view->faults[i].why);
+		member_append(array, object);
+	}
+	return array;
+}
+
 static json_t *view_object(const struct views *views, const struct view *view)
 {
 	const struct known_endpoint *known = view->known;
@@ -213,19 +188,19 @@ static json_t *view_object(const struct views *views, const struct view *view)
 		member_set_text(object, "breaker", rule->name);
 	else
 		member_set_null(object, "breaker");
-	if (find_circuit(views, view, &cell))
+	if (view_circuit(views, view, &cell))
 		member_set_text(object, "state", circuit_state_name(cell.state));
 	else
 		member_set_null(object, "state");
 	member_set(object, "rules", rules_array(views, view));
+	member_set(object, "faults", faults_array(views, view));
 	return object;
 }
 
 #define NOTES_MAX (STATE_NOTES_MAX + 8)
 
 /* What bears on all of it. */
-static size_t gather_notes(const struct views *views, const struct endpoints *endpoints,
-		char (*ret)[STATE_NOTE_SIZE])
+static size_t gather_notes(const struct views *views, char (*ret)[STATE_NOTE_SIZE])
 {
 	static const struct { const char *variable; const char *meaning; } switches[] = {
 		{ "SHUNT_OFF", "in this environment nothing of this is in effect" },
@@ -234,8 +209,8 @@ static size_t gather_notes(const struct views *views, const struct endpoints *en
 	};
 	size_t count = 0;
 
-	if (endpoints->note[0])
-		snprintf(ret[count++], STATE_NOTE_SIZE, "%s", endpoints->note);
+	if (views->endpoints.note[0])
+		snprintf(ret[count++], STATE_NOTE_SIZE, "%s", views->endpoints.note);
 	for (size_t i = 0; i < WIDTH(switches); i++) {
 		const char *value = getenv(switches[i].variable);
 
@@ -272,25 +247,15 @@ static void print_json(const struct views *views, const char *operand,
 static int explain(const char *operand, bool as_json)
 {
 	static char notes[NOTES_MAX][STATE_NOTE_SIZE];
-	static struct endpoints endpoints;
 	static struct views views;
-	const char *expected;
+	const char *expected = views_make(&views, state_open(), operand);
 	size_t note_count;
 
-	views.state = state_open();
-	expected = endpoints_find(operand, views.state, &endpoints);
 	if (expected) {
 		terminal_complain("explain: expected %s, got '%s'", expected, operand);
 		return EXIT_OWN_FAILURE;
 	}
-	views.count = endpoints.count;
-	for (size_t i = 0; i < endpoints.count; i++) {
-		struct endpoint endpoint = endpoints_ask(&endpoints.known[i]);
-
-		views.views[i].known = &endpoints.known[i];
-		explain_rules(&views.state->config, &endpoint, views.views[i].rules);
-	}
-	note_count = gather_notes(&views, &endpoints, notes);
+	note_count = gather_notes(&views, notes);
 	if (as_json) {
 		print_json(&views, operand, notes, note_count);
 		return 0;

@@ -6,8 +6,10 @@
 #include <unistd.h>
 
 #include "cli/checks.h"
+#include "cli/child.h"
 #include "cli/command.h"
 #include "cli/describe.h"
+#include "cli/fault_run.h"
 #include "cli/filter.h"
 #include "cli/given_rules.h"
 #include "cli/launch.h"
@@ -16,6 +18,7 @@
 #include "cli/state.h"
 #include "cli/terminal.h"
 #include "core/config.h"
+#include "core/fault_text.h"
 
 enum {
 	RUN_BREAK, RUN_SEED, RUN_OBSERVE, RUN_BACKTRACE, RUN_VERBOSE,
@@ -29,16 +32,17 @@ static const struct command_option run_options[] = {
 	[RUN_OBSERVE] = { "--observe", .has_value = false },
 	[RUN_BACKTRACE] = { "--backtrace", .has_value = false },
 	[RUN_VERBOSE] = { "--verbose", .has_value = false },
-	[RUN_FAULT] = { "--fault", .is_missing = true },
-	[RUN_REPORT] = { "--report", .is_missing = true },
-	[RUN_REPLAY] = { "--replay", .is_missing = true },
-	[RUN_REQUIRE_HITS] = { "--require-hits", .is_missing = true },
+	[RUN_FAULT] = { "--fault", .has_value = true },
+	[RUN_REPORT] = { "--report", .has_value = true },
+	[RUN_REPLAY] = { "--replay", .has_value = true },
+	[RUN_REQUIRE_HITS] = { "--require-hits", .has_value = false },
 };
 
 static struct config config;
 
 struct run {
 	struct given_rules given;
+	struct fault_run faults;
 	bool is_verbose;
 	char **command;
 };
@@ -54,6 +58,17 @@ static bool run_take_option(struct run *run, int option, const char *value)
 	switch (option) {
 	case RUN_BREAK:
 		return given_rules_add(&run->given, GIVEN_BREAK, value);
+	case RUN_FAULT:
+		return given_rules_add(&run->given, GIVEN_FAULT, value);
+	case RUN_REPORT:
+		run->faults.report = value;
+		return true;
+	case RUN_REPLAY:
+		run->faults.replay = value;
+		return true;
+	case RUN_REQUIRE_HITS:
+		run->faults.requires_hits = true;
+		return true;
 	case RUN_SEED:
 		set_variable("SHUNT_SEED", value);
 		return true;
@@ -64,7 +79,7 @@ static bool run_take_option(struct run *run, int option, const char *value)
 		set_variable("SHUNT_BACKTRACE", "1");
 		return true;
 	default:
-		run->is_verbose = true;
+		run->is_verbose = run->faults.is_verbose = true;
 		return true;
 	}
 }
@@ -99,7 +114,7 @@ static bool run_may_start(const struct run *run)
 		terminal_complain("run: %s", log_problem);
 		return false;
 	}
-	if (rules_guard_something(&config))
+	if (rules_do_something(&config))
 		return true;
 	terminal_complain("run: expected a rule, got none, so nothing would be guarded; give one, "
 			"as in: shunt run --break 'pay.internal:443 errors=50%%' -- %s",
@@ -131,6 +146,10 @@ static void run_tell(const char *library)
 		describe_settings(&rule->settings, settings);
 		terminal_complain("run: rule %s: %s%s%s", rule->name, rule->target.text,
 				settings[0] ? " " : "", settings);
+	}
+	for (size_t i = 0; i < config.fault_count; i++) {
+		fault_describe(&config.faults[i], settings, sizeof(settings));
+		terminal_complain("run: fault %s: %s", config.faults[i].name, settings);
 	}
 }
 
@@ -187,7 +206,36 @@ static bool run_would_work(const struct launch *launch, const char *library)
 	return !refusal.is_said;
 }
 
-static int run_with_library(const struct run *run, const char *library)
+struct execution {
+	char **command;
+	const char *problem;
+};
+
+static int execute(void *argument)
+{
+	const struct execution *execution = argument;
+
+	return run_execute(execution->command, execution->problem);
+}
+
+/* As a child, where there is something to tell at its end. */
+static int run_and_tell(struct run *run, const char *problem)
+{
+	struct execution execution = { .command = run->command, .problem = problem };
+	struct child_end end;
+
+	if (!child_run(execute, &execution, &end)) {
+		terminal_complain("run: expected room for one more process, got none: %s",
+				strerror(errno));
+		return EXIT_OWN_FAILURE;
+	}
+	if (end.failure)
+		return end.failure;
+	return fault_run_end(&run->faults) ? child_exit_status(end.wait_status)
+					   : EXIT_OWN_FAILURE;
+}
+
+static int run_with_library(struct run *run, const char *library)
 {
 	static struct launch launch;
 
@@ -195,8 +243,12 @@ static int run_with_library(const struct run *run, const char *library)
 	launch_follow(&launch, run->command, environ, library);
 	if (!run_would_work(&launch, library))
 		return EXIT_OWN_FAILURE;
+	if (!fault_run_begin(&run->faults, &config))
+		return EXIT_OWN_FAILURE;
 	if (run->is_verbose)
 		run_tell(library);
+	if (fault_run_stays(&run->faults, &config))
+		return run_and_tell(run, launch.problem);
 	return run_execute(run->command, launch.problem);
 }
 

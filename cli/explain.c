@@ -154,3 +154,66 @@ void explain_rules(const struct config *config, const struct endpoint *endpoint,
 	for (size_t i = 0; i < config->rule_count; i++)
 		explain_rule(&config->rules[i], first, endpoint, &ret[i]);
 }
+
+/* Is it about connections where lookups are asked for, or the other way round? An exclusion of a
+ * host is about both. */
+static bool is_of_other_kind(const struct fault *fault, const struct endpoint *endpoint)
+{
+	if (fault->is_lookup)
+		return !endpoint->is_lookup;
+	return endpoint->is_lookup && !fault->target.is_excluded;
+}
+
+static bool fault_strikes(const struct fault *fault, const struct endpoint *endpoint)
+{
+	return port_fits(&fault->target, endpoint) &&
+			fault_matches(fault, endpoint, fault->protocol);
+}
+
+/* What else must be so, which is the program's to say. */
+static void describe_scope(const struct fault *fault, char *ret)
+{
+	size_t length = strlen(ret);
+
+	if (fault->protocol == FAULT_UDP)
+		length += (size_t)snprintf(ret + length, EXPLAIN_WHY_SIZE - length,
+				", datagrams only");
+	if (fault->proc[0])
+		length += (size_t)snprintf(ret + length, EXPLAIN_WHY_SIZE - length,
+				", in programs called %s", fault->proc);
+	if (fault->has_uid)
+		snprintf(ret + length, EXPLAIN_WHY_SIZE - length, ", of user %u only", fault->uid);
+}
+
+static void explain_fault(const struct fault *fault, const struct fault *exclusion,
+		const struct endpoint *endpoint, struct explanation *ret)
+{
+	ret->verdict = EXPLAIN_DIFFERS;
+	if (is_of_other_kind(fault, endpoint)) {
+		snprintf(ret->why, sizeof(ret->why), "is about %s",
+				fault->is_lookup ? "lookups" : "connections");
+	} else if (!fault_strikes(fault, endpoint)) {
+		describe_difference(&fault->target, endpoint, ret->why);
+	} else if (exclusion && !fault->target.is_excluded) {
+		ret->verdict = EXPLAIN_SHADOWED;
+		snprintf(ret->why, sizeof(ret->why), "%s (%s) keeps it out of all other rules",
+				exclusion->name, exclusion->target.text);
+	} else {
+		ret->verdict = fault->target.is_excluded ? EXPLAIN_EXCLUDES : EXPLAIN_APPLIES;
+		describe_match(&fault->target, endpoint, ret->why);
+		describe_scope(fault, ret->why);
+	}
+}
+
+void explain_faults(const struct fault faults[], size_t count, const struct endpoint *endpoint,
+		struct explanation *ret)
+{
+	const struct fault *exclusion = NULL;
+
+	for (size_t i = 0; i < count && !exclusion; i++) {
+		if (faults[i].target.is_excluded && fault_strikes(&faults[i], endpoint))
+			exclusion = &faults[i];
+	}
+	for (size_t i = 0; i < count; i++)
+		explain_fault(&faults[i], exclusion, endpoint, &ret[i]);
+}

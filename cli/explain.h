@@ -32,4 +32,8 @@ const char *explain_verdict_name(enum explain_verdict verdict);
 void explain_rules(const struct config *config, const struct endpoint *endpoint,
 		struct explanation *ret);
 
+/* The same of fault rules: all that match apply, unless one of them excludes the endpoint. */
+void explain_faults(const struct fault faults[], size_t count, const struct endpoint *endpoint,
+		struct explanation *ret);
+
 #endif

@@ -3,10 +3,12 @@
 
 #include <stdio.h>
 
+#include "cli/faults.h"
 #include "cli/label.h"
 #include "cli/member.h"
 #include "cli/rules.h"
 #include "cli/terminal.h"
+#include "core/clock.h"
 
 static json_t *totals_object(const struct cell_snapshot *cell)
 {
@@ -98,6 +100,56 @@ static json_t *notes_array(const struct state *state)
 	return array;
 }
 
+static json_t *suppressed_object(const struct fault_view *view)
+{
+	json_t *object = member_checked(json_object());
+
+	for (int reason = FAULT_STRIKES + 1; reason < FAULT_REASON_COUNT; reason++)
+		member_set_number(object, fault_reason_name((enum fault_reason)reason),
+				view->suppressed[reason]);
+	return object;
+}
+
+static json_t *fault_object(const struct fault_view *view, uint64_t now_ns)
+{
+	json_t *object = member_checked(json_object());
+
+	member_set_text(object, "name", view->name);
+	member_set_text(object, "rule", view->text);
+	member_set_truth(object, "added", view->is_added);
+	if (view->is_added)
+		member_set_number(object, "ends_in_ms", view->is_over ? 0
+				: clock_elapsed_ns(now_ns, view->ends_ns) / 1000000u);
+	else
+		member_set_null(object, "ends_in_ms");
+	member_set_number(object, "connections", view->connections);
+	member_set_number(object, "seen", view->seen);
+	member_set_number(object, "matched", view->matched);
+	member_set_number(object, "injected", view->injected);
+	member_set(object, "suppressed", suppressed_object(view));
+	return object;
+}
+
+static json_t *faults_array(const struct state *state, uint64_t now_ns)
+{
+	static struct fault_view views[FAULT_TABLE_SIZE];
+	size_t count = faults_gather(state, now_ns, views);
+	json_t *array = member_checked(json_array());
+
+	for (size_t i = 0; i < count; i++)
+		member_append(array, fault_object(&views[i], now_ns));
+	return array;
+}
+
+json_t *json_fault_list(const struct state *state, uint64_t now_ns)
+{
+	json_t *object = member_checked(json_object());
+
+	member_set_number(object, "version", 1);
+	member_set(object, "faults", faults_array(state, now_ns));
+	return object;
+}
+
 json_t *json_status(const struct state *state, uint64_t now_ns)
 {
 	json_t *object = member_checked(json_object());
@@ -106,6 +158,7 @@ json_t *json_status(const struct state *state, uint64_t now_ns)
 	member_set_text(object, "segment", state->path[0] ? state->path : "private");
 	member_set(object, "cells", cells_array(state, now_ns));
 	member_set(object, "rules", rules_array(state));
+	member_set(object, "faults", faults_array(state, now_ns));
 	member_set_number(object, "overflow", state_overflow(state));
 	member_set(object, "notes", notes_array(state));
 	return object;
