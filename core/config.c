@@ -30,12 +30,9 @@ static void add_problem(
 static void add_expected(struct config *config, const char *where, const char *expected,
 		struct span got, const char *nearest)
 {
-	char what[CONFIG_PROBLEM_SIZE], quoted[TEXT_QUOTE_SIZE];
+	char what[CONFIG_PROBLEM_SIZE];
 
-	text_quote(quoted, sizeof(quoted), got.text, got.length);
-	text_format(what, sizeof(what), "expected %s, got '%s'%s%s%s", expected, quoted,
-			nearest ? ", did you mean " : "", nearest ? nearest : "",
-			nearest ? "?" : "");
+	text_expected(what, sizeof(what), expected, got.text, got.length, nearest);
 	add_problem(config, "", where, what);
 }
 
@@ -120,10 +117,10 @@ static void load_line(struct config *config, const char *where, struct span line
 		return;
 	struct span kind = span_take_word(&rest);
 	struct span name = span_take_word(&rest);
-	bool is_fault = span_is(kind, "fault");
-	if ((!is_fault && !span_is(kind, "break")) || name.length == 0 || rest.length == 0 ||
-			*rest.text != '=') {
+	bool is_fault = span_is(kind, "fault"), is_rule = is_fault || span_is(kind, "break");
+	if (!is_rule || name.length == 0 || rest.length == 0 || *rest.text != '=') {
 		add_expected(config, where,
+				!is_rule ? "break NAME = rule or fault NAME = rule" :
 				is_fault ? "fault NAME = rule" : "break NAME = rule", whole, NULL);
 		return;
 	}
@@ -276,32 +273,6 @@ static void format_variable(char ret[WHERE_SIZE], struct span name)
 	text_quote(ret, WHERE_SIZE, name.text, name.length);
 }
 
-static void say_unknown(struct config *config, struct span name)
-{
-	const char *nearest = variable_nearest(variables, VARIABLE_COUNT, name, sizeof(PREFIX) - 1);
-	char where[WHERE_SIZE], what[96];
-
-	format_variable(where, name);
-	text_format(what, sizeof(what), "no such variable%s%s%s", nearest ? ", did you mean " : "",
-			nearest ? nearest : "", nearest ? "?" : "");
-	add_problem(config, "", where, what);
-}
-
-static void load_switch(struct config *config, const struct variable *variable, const char *value)
-{
-	size_t count = 0;
-
-	if (!variable->read || value[0] == '\0')
-		return;
-	const char *expected = variable->read(variable, config, value);
-	if (!expected)
-		return;
-	while (variable->words && variable->words[count])
-		count++;
-	add_expected(config, variable->name, expected, span_of(value),
-			text_nearest(value, variable->words, count));
-}
-
 /* SHUNT_BREAK, SHUNT_BREAK_PAY and the like: is it a rule? */
 static bool load_rule(struct config *config, struct span name, const char *where, const char *value)
 {
@@ -331,17 +302,21 @@ static void load_variable(struct config *config, struct span name, const char *v
 		uint32_t *seen)
 {
 	const struct variable *variable = variable_find(variables, VARIABLE_COUNT, name);
-	char where[WHERE_SIZE];
+	char where[WHERE_SIZE], error[CONFIG_PROBLEM_SIZE];
 
 	format_variable(where, name);
 	if (load_rule(config, name, where, value))
 		return;
-	if (!variable)
-		say_unknown(config, name);
-	else if (!(*seen >> (variable - variables) & 1))
-		load_switch(config, variable, value);
-	if (variable)
-		*seen |= 1u << (variable - variables);
+	if (!variable) {
+		variable_unknown(variables, VARIABLE_COUNT, name, sizeof(PREFIX) - 1, error,
+				sizeof(error));
+		add_problem(config, "", where, error);
+		return;
+	}
+	if (!(*seen >> (variable - variables) & 1) &&
+			!variable_read(variable, config, value, error, sizeof(error)))
+		add_problem(config, "", where, error);
+	*seen |= 1u << (variable - variables);
 }
 
 /* Only now: a rule that is for other programs may have kept its name from one of the file. */

@@ -90,8 +90,8 @@ void config_load_text(struct config *config, const char *where, const char *text
  * Async-signal-safe. */
 const struct rule *config_match(const struct config *config, const struct endpoint *endpoint);
 
-/* Every fault rule that applies to the endpoint: bit = index of `faults`, to be asked from the lowest
- * on. 0 where an exclusion (^) matches it. Async-signal-safe. */
+/* Every fault rule that applies to the endpoint: bit = index of `faults`, to be asked from the
+ * lowest on. 0 where an exclusion (^) matches it. Async-signal-safe. */
 uint32_t config_match_faults(const struct config *config, const struct endpoint *endpoint,
 		enum fault_protocol protocol);
 

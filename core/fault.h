@@ -94,12 +94,12 @@ struct fault {
 /* Why a rule that matched did not strike. */
 enum fault_reason {
 	FAULT_STRIKES,
-	FAULT_BY_CHANCE,     /* P% */
-	FAULT_BY_NUMBER,     /* calls= */
-	FAULT_BY_TIMES,      /* times=, every= */
-	FAULT_BY_TIME,       /* after=, for=, flap=, SHUNT_EXPIRE */
-	FAULT_IMPOSSIBLE,    /* this socket or call cannot come to it, or another fault came first */
-	FAULT_BY_MODE,       /* observe, a seccomp filter, no timer thread */
+	FAULT_BY_CHANCE,  /* P% */
+	FAULT_BY_NUMBER,  /* calls= */
+	FAULT_BY_TIMES,	  /* times=, every= */
+	FAULT_BY_TIME,	  /* after=, for=, flap=, SHUNT_EXPIRE */
+	FAULT_IMPOSSIBLE, /* this socket or call cannot come to it, or another fault came first */
+	FAULT_BY_MODE,	  /* observe, a seccomp filter, no timer thread */
 	FAULT_REASON_COUNT
 };
 
@@ -124,9 +124,9 @@ void fault_place(struct fault faults[], size_t last);
 /* proc= and uid=: is it about this process? `program`: its base name; NULL: not asked. */
 bool fault_is_for(const struct fault *fault, const char *program, uint32_t euid);
 
-/* Is it about this endpoint: target, lookup or not, protocol? A ^target is about both protocols, and
- * about lookups of its names; one of dns:NAME about those alone. What is excluded is the caller's to
- * leave out. */
+/* Is it about this endpoint: target, lookup or not, protocol? A ^target is about both protocols,
+ * and about lookups of its names; one of dns:NAME about those alone. What is excluded is the
+ * caller's to leave out. */
 bool fault_matches(const struct fault *fault, const struct endpoint *endpoint,
 		enum fault_protocol protocol);
 
@@ -139,8 +139,8 @@ struct fault_choice {
 
 /*
  * Does the rule strike this unit? `elapsed_ns`: since the rule began; `for` and `flap` count from
- * `after`. Of a rule that is `per` connection the call's number does not matter. `times` and `every`
- * are the caller's to count. Pure: the same arguments, the same answer.
+ * `after`. Of a rule that is `per` connection the call's number does not matter. `times` and
+ * `every` are the caller's to count. Pure: the same arguments, the same answer.
  */
 struct fault_choice fault_choose(const struct fault *fault, uint64_t seed, struct fault_unit unit,
 		uint64_t elapsed_ns);

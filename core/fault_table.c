@@ -25,7 +25,7 @@ enum record_state { RECORD_FREE, RECORD_CLAIMING, RECORD_LIVE, RECORD_VACANT };
 #define RUN_ADDED UINT64_MAX
 #define MAX_ROUNDS 32
 
-/* From began_ns to the texts: what a rule that begins anew leaves behind. */
+/* What a rule that begins anew leaves behind. */
 #define COUNTERS_BEGIN offsetof(struct fault_record, connections)
 #define COUNTERS_END offsetof(struct fault_record, name)
 
@@ -71,12 +71,15 @@ static uint64_t load(const _Atomic uint64_t *word)
 	return atomic_load_explicit(word, memory_order_relaxed);
 }
 
+static uint64_t distance(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : b - a;
+}
+
 /* Stopped clocks and another boot's times count as long ago as well. */
 static bool is_forgotten(const struct fault_record *record, uint64_t now_ns)
 {
-	uint64_t used_ns = load(&record->used_ns);
-
-	return (now_ns > used_ns ? now_ns - used_ns : used_ns - now_ns) > FAULT_FORGOTTEN_NS;
+	return distance(now_ns, load(&record->used_ns)) > FAULT_FORGOTTEN_NS;
 }
 
 bool fault_record_is_over(const struct fault_record *record, uint64_t now_ns)
@@ -236,7 +239,15 @@ struct fault_record *fault_table_claim(struct fault_table *table, const struct f
 	return record;
 }
 
-/* Ends what was added by hand under that name, or all with NULL; not `kept`. */
+/* Did it begin after `kept`? Of two that are added at once one must stay. */
+static bool is_newer(const struct fault_record *record, const struct fault_record *kept)
+{
+	uint64_t began_ns = load(&record->began_ns), kept_ns = load(&kept->began_ns);
+
+	return began_ns > kept_ns || (began_ns == kept_ns && record > kept);
+}
+
+/* Ends what was added by hand under that name, or all with NULL; but not `kept` and newer ones. */
 static uint32_t end_added(struct fault_table *table, const char *name,
 		const struct fault_record *kept, uint64_t now_ns)
 {
@@ -246,8 +257,9 @@ static uint32_t end_added(struct fault_table *table, const char *name,
 	for (uint32_t i = 0; i < FAULT_TABLE_SIZE; i++) {
 		struct fault_record *record = &table->records[i];
 
-		if (record == kept || !fault_table_read(table, i, now_ns, &view) ||
-				!view.is_added || view.is_over)
+		if (!fault_table_read(table, i, now_ns, &view) || !view.is_added || view.is_over)
+			continue;
+		if (kept && (record == kept || is_newer(record, kept)))
 			continue;
 		if (name && strcmp(view.name, name) != 0)
 			continue;
@@ -341,7 +353,8 @@ static bool take_stretch(struct fault_record *record, uint64_t every_ns, uint64_
 {
 	uint64_t struck_ns = load(&record->struck_ns);
 
-	if (struck_ns && struck_ns <= now_ns && now_ns - struck_ns < every_ns)
+	/* Another thread may have read its clock later. */
+	if (struck_ns && distance(now_ns, struck_ns) < every_ns)
 		return false;
 	return atomic_compare_exchange_strong_explicit(&record->struck_ns, &struck_ns, now_ns,
 		memory_order_relaxed, memory_order_relaxed);

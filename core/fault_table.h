@@ -60,8 +60,8 @@ bool fault_table_add(struct fault_table *table, const struct fault *fault, const
 /* By hand: ends the added rules of that name, or all with NULL. How many had not ended yet. */
 uint32_t fault_table_clear(struct fault_table *table, const char *name, uint64_t now_ns);
 
-/* The record at an index below FAULT_TABLE_SIZE, or NULL if it is no longer the one that a view with
- * that key was of. */
+/* The record at an index below FAULT_TABLE_SIZE, or NULL if it is no longer the one that a view
+ * with that key was of. */
 struct fault_record *fault_table_at(struct fault_table *table, uint32_t index, uint64_t key);
 
 /* A copy; text terminated and printable. */

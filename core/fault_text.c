@@ -73,37 +73,36 @@ static bool parse_target(const struct rule_word *word, char copy[RULE_WORD_SIZE]
 __attribute__((noinline)) static bool say_unknown(
 		const char *name, const struct complaint *complaint)
 {
+	static const char expected[] = "a fault, when or where, such as refuse, 20% or for=2m";
 	const char *names[FAULT_TERMS_MAX];
-	char quoted[TEXT_QUOTE_SIZE];
 	const struct fault_term *term;
 	size_t count = 0;
 
-	for (size_t i = 0; (term = fault_term_at(i)); i++)
-		names[count++] = term->name;
-	const char *nearest = text_nearest(name, names, count);
-	text_quote(quoted, sizeof(quoted), name, strnlen(name, TEXT_QUOTE_SIZE));
-	return complain(complaint, "expected a fault, when or where, such as refuse, 20%% or for=2m, "
-			"got '%s'%s%s%s", quoted, nearest ? ", did you mean " : "",
-			nearest ? nearest : "", nearest ? "?" : "");
+	for (size_t i = 0; (term = fault_term_at(i)); i++) {
+		if (!strchr(term->name, '%'))
+			names[count++] = term->name;
+	}
+	text_expected(complaint->text, complaint->size, expected, name, strlen(name),
+			text_nearest(name, names, count));
+	return false;
 }
 
 static bool say_expected(const struct fault_term *term, const char *expected, const char *value,
 		const struct complaint *complaint)
 {
-	char quoted[TEXT_QUOTE_SIZE];
-	const char *nearest = NULL;
 	size_t count = 0;
 
 	if (!value)
 		return complain(complaint, "%s: expected %s, got nothing", term->name, expected);
 	while (term->words && term->words[count])
 		count++;
-	nearest = term->kind == FAULT_ERRNO ? possible_nearest(POSSIBLE_CONNECT | DATA, false, value)
-					    : text_nearest(value, term->words, count);
-	text_quote(quoted, sizeof(quoted), value, strnlen(value, TEXT_QUOTE_SIZE));
-	return complain(complaint, "%s: expected %s, got '%s'%s%s%s", term->name, expected, quoted,
-			nearest ? ", did you mean " : "", nearest ? nearest : "",
-			nearest ? "?" : "");
+	const char *nearest = term->kind == FAULT_ERRNO ?
+			possible_nearest(POSSIBLE_CONNECT | DATA, false, value) :
+			text_nearest(value, term->words, count);
+	size_t used = text_format(complaint->text, complaint->size, "%s: ", term->name);
+	text_expected(complaint->text + used, complaint->size - used, expected, value,
+			strlen(value), nearest);
+	return false;
 }
 
 /* Is there room for it in the rule? */
@@ -238,7 +237,7 @@ static bool finish_errno(struct fault *fault, const struct complaint *complaint)
 	bool is_of_data = is_given(fault, "dir") ||
 			(is_given(fault, "per") && fault->per == FAULT_PER_CALL);
 	unsigned int asked = data_calls(fault->direction);
-	char listed[96];
+	char listed[96], expected[160];
 
 	if (!is_of_data) {
 		fault->where = errno_calls(fault, POSSIBLE_CONNECT);
@@ -255,10 +254,12 @@ static bool finish_errno(struct fault *fault, const struct complaint *complaint)
 	const char *name = error_name(fault->error);
 	const char *nearest = possible_nearest(asked, is_datagram, name);
 	possible_list(asked, is_datagram, listed, sizeof(listed));
-	return complain(complaint, "errno: expected an error of %s on %s such as %s, got '%s'%s%s%s",
-			names[asked], is_datagram ? "datagrams" : "a stream", listed, name,
-			nearest ? ", did you mean " : "", nearest ? nearest : "",
-			nearest ? "?" : "");
+	size_t used = text_format(complaint->text, complaint->size, "errno: ");
+	text_format(expected, sizeof(expected), "an error of %s on %s such as %s", names[asked],
+			is_datagram ? "datagrams" : "a stream", listed);
+	text_expected(complaint->text + used, complaint->size - used, expected, name, strlen(name),
+			nearest);
+	return false;
 }
 
 /* What follows from several terms, and whether they go together. */

@@ -13,9 +13,9 @@
 #define R POSSIBLE_RECV
 #define NAMES_LISTED 3
 
-/* In the order in which messages name them. What comes of routes, ICMP and devices is left behind on
- * the socket, and the next call of any kind fails with it; a connect of a datagram socket asks the
- * route and nobody else. */
+/* In the order in which messages name them. What comes of routes, ICMP and devices is left behind
+ * on the socket, and the next call of any kind fails with it; a connect of a datagram socket asks
+ * the route and nobody else. */
 static const struct {
 	int error;
 	unsigned int stream, datagram;

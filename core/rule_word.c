@@ -35,10 +35,7 @@ bool rule_word_copy(const struct rule_word *word, char ret[RULE_WORD_SIZE])
 
 bool rule_word_say(const char *expected, const struct rule_word *word, char *error, size_t size)
 {
-	char quoted[TEXT_QUOTE_SIZE];
-
-	text_quote(quoted, sizeof(quoted), word->text, word->length);
-	text_format(error, size, "expected %s, got '%s'", expected, quoted);
+	text_expected(error, size, expected, word->text, word->length, NULL);
 	return false;
 }
 

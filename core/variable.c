@@ -30,7 +30,24 @@ const struct variable *variable_find(
 	return NULL;
 }
 
-const char *variable_nearest(const struct variable variables[], size_t count, struct span name,
+bool variable_read(const struct variable *variable, void *record, const char *value, char *error,
+		size_t size)
+{
+	size_t count = 0;
+
+	if (!variable->read || value[0] == '\0')
+		return true;
+	const char *expected = variable->read(variable, record, value);
+	if (!expected)
+		return true;
+	while (variable->words && variable->words[count])
+		count++;
+	text_expected(error, size, expected, value, strlen(value),
+			text_nearest(value, variable->words, count));
+	return false;
+}
+
+static const char *nearest_of(const struct variable variables[], size_t count, struct span name,
 		size_t prefix)
 {
 	const char *names[NAMES_MAX];
@@ -48,6 +65,15 @@ const char *variable_nearest(const struct variable variables[], size_t count, st
 	/* SHUNT_BRAEK_PAY: the kind of rule is what is misspelt. */
 	copy[prefix + strcspn(copy + prefix, "_")] = '\0';
 	return text_nearest(copy, names, count);
+}
+
+void variable_unknown(const struct variable variables[], size_t count, struct span name,
+		size_t prefix, char *error, size_t size)
+{
+	const char *nearest = nearest_of(variables, count, name, prefix);
+
+	text_format(error, size, "no such variable%s%s%s", nearest ? ", did you mean " : "",
+			nearest ? nearest : "", nearest ? "?" : "");
 }
 
 static void *field(const struct variable *variable, void *record)

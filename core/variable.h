@@ -6,6 +6,7 @@
 #ifndef SHUNT_CORE_VARIABLE_H
 #define SHUNT_CORE_VARIABLE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "core/span.h"
@@ -28,10 +29,14 @@ const char *variable_value(char *const environ[], const char *name);
 const struct variable *variable_find(
 		const struct variable variables[], size_t count, struct span name);
 
-/* The nearest name for a misspelt one, also if only what stands before the second underscore is;
- * `prefix`: the length of what all begin with. Or NULL. */
-const char *variable_nearest(const struct variable variables[], size_t count, struct span name,
-		size_t prefix);
+/* Reads a value, but an empty one is none. False, and `error` says what was expected. */
+bool variable_read(const struct variable *variable, void *record, const char *value, char *error,
+		size_t size);
+
+/* "no such variable", with the nearest name into `error`: also one of which only what stands before
+ * the second underscore was misspelt. `prefix`: the length of what all begin with. */
+void variable_unknown(const struct variable variables[], size_t count, struct span name,
+		size_t prefix, char *error, size_t size);
 
 /* An enum of the words' order. */
 const char *variable_word(const struct variable *variable, void *record, const char *value);

@@ -93,8 +93,10 @@ Test(fault, per_connection_the_call_does_not_matter)
 	fault.delay_ns = fault.jitter_ns = SECOND;
 	fault.ratio = RATIO_ONE / 2;
 	for (uint32_t connection = 1; connection < 50; connection++) {
-		cr_expect_eq(reason_at(&fault, connection, 1, 0), reason_at(&fault, connection, 9, 0));
-		cr_expect_eq(value_at(&fault, 1, connection, 1), value_at(&fault, 1, connection, 9));
+		cr_expect_eq(reason_at(&fault, connection, 1, 0),
+				reason_at(&fault, connection, 9, 0));
+		cr_expect_eq(value_at(&fault, 1, connection, 1),
+				value_at(&fault, 1, connection, 9));
 	}
 	fault.first = fault.last = 3;
 	fault.step = 1;
@@ -233,9 +235,9 @@ Test(fault, other_values_are_the_rules)
 	static const struct {
 		enum fault_kind kind;
 		uint64_t value;
-	} values[] = { { FAULT_RESET, 5 }, { FAULT_CLOSE, 5 }, { FAULT_RATE, 5 }, { FAULT_TIMEOUT, 6 },
-		{ FAULT_SLOWCLOSE, 6 }, { FAULT_CORRUPT, 7 }, { FAULT_MAXCONN, 7 }, { FAULT_ERRNO, 8 },
-		{ FAULT_REFUSE, 0 }, { FAULT_NXDOMAIN, 0 } };
+	} values[] = {{FAULT_RESET, 5}, {FAULT_CLOSE, 5}, {FAULT_RATE, 5}, {FAULT_TIMEOUT, 6},
+			{FAULT_SLOWCLOSE, 6}, {FAULT_CORRUPT, 7}, {FAULT_MAXCONN, 7},
+			{FAULT_ERRNO, 8}, {FAULT_REFUSE, 0}, {FAULT_NXDOMAIN, 0}};
 
 	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
 		struct fault fault = fault_of(values[i].kind, FAULT_PER_CONNECTION);

@@ -33,9 +33,9 @@ static const struct {
 
 Test(fault_reader, calls_are_numbers_from_one)
 {
-	static const char *const wrong[] = { "", "x", "0", "3..", "..3", "3-5", "3..2", "3+x", "3+0",
-		"3.5", "-1", "3 ", "4294967295", "99999999999999999999999999999999999999", "3++",
-		"3+2+2" };
+	static const char *const wrong[] = {"", "x", "0", "3..", "..3", "3-5", "3..2", "3+x", "3+0",
+			"3.5", "-1", "3 ", "4294967295", "99999999999999999999999999999999999999",
+			"3++", "3+2+2"};
 
 	for (size_t i = 0; i < COUNT(calls); i++) {
 		cr_expect_null(read("calls", calls[i].text));
@@ -50,9 +50,9 @@ Test(fault_reader, calls_are_numbers_from_one)
 
 Test(fault_reader, a_delay_has_a_jitter_and_its_spread)
 {
-	static const char *const wrong[] = { "", "~", "1s~", "~1s", "1s/normal", "1s~1s/", "1s~1s/x",
-		"1s/1s~1s", "25h", "1s~25h", "1s~1s~1s",
-		"1s~00000000000000000000000000000000000000001s" };
+	static const char *const wrong[] = {"", "~", "1s~", "~1s", "1s/normal", "1s~1s/", "1s~1s/x",
+			"1s/1s~1s", "25h", "1s~25h", "1s~1s~1s",
+			"1s~00000000000000000000000000000000000000001s"};
 
 	cr_expect_null(read("latency", "300ms"));
 	cr_expect(fault.delay_ns == 300000000 && fault.jitter_ns == 0);

@@ -174,6 +174,16 @@ Test(fault_table, what_is_added_again_takes_the_place_of_the_first)
 	cr_expect(added("B", NOW, &view));
 }
 
+Test(fault_table, of_two_that_are_added_at_once_the_later_stays)
+{
+	struct fault_view view;
+
+	cr_assert(add("A", "redis hang", NOW + 9 * SECOND, NOW + 1));
+	cr_assert(add("A", "redis refuse", NOW + 9 * SECOND, NOW));
+	cr_assert(fault_table_read(&table, 0, NOW + 1, &view));
+	cr_expect_not(view.is_over);
+}
+
 Test(fault_table, the_same_added_again_begins_anew)
 {
 	struct fault_view view;
@@ -231,6 +241,7 @@ Test(fault_table, a_rule_strikes_once_in_so_long)
 	cr_expect(fault_record_strike(record, &fault, NOW + 5 * SECOND));
 	cr_expect_not(fault_record_strike(record, &fault, NOW + 6 * SECOND));
 	cr_expect_eq(record->suppressed[FAULT_BY_TIMES], 2);
+	cr_expect_not(fault_record_strike(record, &fault, NOW + 1), "a thread may come late");
 	record->struck_ns = UINT64_MAX;
 	cr_expect(fault_record_strike(record, &fault, NOW), "a time to come is no time");
 }
@@ -250,7 +261,8 @@ Test(fault_table, counts_what_happened)
 	cr_expect_eq(view.suppressed[FAULT_BY_MODE], 1);
 }
 
-/* Who died in the middle of a claim leaves it to the next of that rule, and to all after a while. */
+/* Who died in the middle of a claim leaves it to the next of that rule, and to all after a while.
+ */
 Test(fault_table, a_claim_that_was_left_behind_is_completed)
 {
 	struct fault_record *record = claim("A", "redis refuse", 0, NOW);

@@ -20,7 +20,7 @@ Test(injection, is_one_line)
 
 Test(injection, the_longest_line_fits)
 {
-	struct injection injection = { "", { UINT32_MAX, UINT32_MAX }, FAULT_UNREACHABLE, UINT64_MAX };
+	struct injection injection = {"", {UINT32_MAX, UINT32_MAX}, FAULT_UNREACHABLE, UINT64_MAX};
 	struct injection again;
 	char text[INJECTION_LINE_SIZE];
 
@@ -51,23 +51,25 @@ Test(injection, is_read_again)
 	cr_expect(injection.unit.call == 2 && injection.kind == FAULT_REFUSE);
 }
 
-#define LINE(rule, connection, fault, value) \
-	"{\"rule\": \"" rule "\", \"connection\": " connection ", \"call\": 1, \"fault\": \"" fault \
-	"\", \"value\": " value "}"
+#define LINE(rule, connection, fault, value)                                                       \
+	"{\"rule\": \"" rule "\", \"connection\": " connection                                     \
+	", \"call\": 1, \"fault\": \"" fault "\", \"value\": " value "}"
 
 static const char *const wrong[][2] = {
-	{ "", "a line as a report has it" },
-	{ "{}", "a line as a report has it" },
-	{ LINE("a.b", "1", "refuse", "0"), "the name of a rule" },
-	{ LINE("", "1", "refuse", "0"), "the name of a rule" },
-	{ LINE("A", "1", "elephant", "0"), "the name of a fault" },
-	{ LINE("A", "1", "none", "0"), "the name of a fault" },
-	{ LINE("A", "-1", "refuse", "0"), "a line as a report has it" },
-	{ LINE("A", "4294967296", "refuse", "0"), "a line as a report has it" },
-	{ LINE("A", "1", "refuse", ""), "a line as a report has it" },
-	{ LINE("A", "1", "refuse", "99999999999999999999999999"), "a line as a report has it" },
-	{ LINE("A", "1", "refuse", "0") "}", "a line as a report has it" },
-	{ LINE("A", "1", "refuse", "0") LINE("A", "1", "refuse", "0"), "a line as a report has it" },
+		{"", "a line as a report has it"},
+		{"{}", "a line as a report has it"},
+		{LINE("a.b", "1", "refuse", "0"), "the name of a rule"},
+		{LINE("", "1", "refuse", "0"), "the name of a rule"},
+		{LINE("A", "1", "elephant", "0"), "the name of a fault"},
+		{LINE("A", "1", "none", "0"), "the name of a fault"},
+		{LINE("A", "-1", "refuse", "0"), "a line as a report has it"},
+		{LINE("A", "4294967296", "refuse", "0"), "a line as a report has it"},
+		{LINE("A", "1", "refuse", ""), "a line as a report has it"},
+		{LINE("A", "1", "refuse", "99999999999999999999999999"),
+				"a line as a report has it"},
+		{LINE("A", "1", "refuse", "0") "}", "a line as a report has it"},
+		{LINE("A", "1", "refuse", "0") LINE("A", "1", "refuse", "0"),
+				"a line as a report has it"},
 };
 
 Test(injection, anything_else_is_refused_and_changes_nothing)
@@ -76,7 +78,8 @@ Test(injection, anything_else_is_refused_and_changes_nothing)
 	struct injection before = injection;
 
 	for (size_t i = 0; i < COUNT(wrong); i++) {
-		const char *expected = injection_parse(wrong[i][0], strlen(wrong[i][0]), &injection);
+		const char *expected =
+				injection_parse(wrong[i][0], strlen(wrong[i][0]), &injection);
 
 		cr_assert_not_null(expected, "%s", wrong[i][0]);
 		cr_expect_str_eq(expected, wrong[i][1], "%s", wrong[i][0]);

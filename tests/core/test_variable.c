@@ -78,10 +78,30 @@ Test(variable, is_found_by_its_whole_name)
 
 Test(variable, the_nearest_name_is_meant)
 {
-	cr_expect_str_eq(variable_nearest(rows, 5, span_of("OUR_NUMBR"), 4), "OUR_NUMBER");
-	cr_expect_str_eq(variable_nearest(rows, 5, span_of("OUR_WROD_OF_MANY_OTHER_WORDS"), 4),
-			"OUR_WORD");
-	cr_expect_null(variable_nearest(rows, 5, span_of("OUR_ELEPHANTS"), 4));
-	cr_expect_null(variable_nearest(rows, 5, span_of("OUR_"), 4));
-	cr_expect_null(variable_nearest(rows, 5, span_of(""), 4));
+	static const char *const names[][2] = {
+		{ "OUR_NUMBR", "no such variable, did you mean OUR_NUMBER?" },
+		{ "OUR_WROD_OF_MANY_OTHER_WORDS", "no such variable, did you mean OUR_WORD?" },
+		{ "OUR_ELEPHANTS", "no such variable" },
+		{ "OUR_", "no such variable" },
+		{ "", "no such variable" },
+	};
+	char error[96];
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		variable_unknown(rows, 5, span_of(names[i][0]), 4, error, sizeof(error));
+		cr_expect_str_eq(error, names[i][1], "%s", names[i][0]);
+	}
+}
+
+Test(variable, a_bad_value_is_said_and_an_empty_one_is_none)
+{
+	char error[96] = "";
+
+	cr_expect(variable_read(&rows[0], &record, "some", error, sizeof(error)));
+	cr_expect(variable_read(&rows[0], &record, "", error, sizeof(error)));
+	cr_expect_eq(record.word, 1);
+	cr_expect_not(variable_read(&rows[0], &record, "som", error, sizeof(error)));
+	cr_expect_str_eq(error, "expected none or some, got 'som', did you mean some?");
+	cr_expect_not(variable_read(&rows[4], &record, "som", error, sizeof(error)));
+	cr_expect_str_eq(error, "expected a path, got 'som'");
 }
