@@ -167,7 +167,8 @@ bool child_run(int (*execute)(void *argument), void *argument, struct child_end 
 		if (sigwaitinfo(&all, &info) > 0 && is_for_child(&child, &info))
 			forward(&child, &info);
 	}
-	*ret = (struct child_end){ .wait_status = status, .failure = read_failure(child.failure_fd) };
+	ret->wait_status = status;
+	ret->failure = read_failure(child.failure_fd);
 	return true;
 }
 

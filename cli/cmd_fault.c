@@ -92,8 +92,8 @@ static int add(const struct request *request)
 		return EXIT_OWN_FAILURE;
 	fault_describe(&fault, text, sizeof(text));
 	if (strlen(text) >= FAULT_TEXT_SIZE) {
-		terminal_complain("fault add: expected a rule of at most %d characters, got '%s...'",
-				FAULT_TEXT_SIZE - 1, text);
+		terminal_complain("fault add: expected a rule of at most %d characters, got "
+				  "'%s...'", FAULT_TEXT_SIZE - 1, text);
 		return EXIT_OWN_FAILURE;
 	}
 	segment = open_segment("add", true);
@@ -164,7 +164,8 @@ static int clear(const struct request *request)
 	uint32_t count;
 
 	if (request->operands > 1) {
-		terminal_complain("fault clear: expected one name at most, got '%s'", request->rule);
+		terminal_complain("fault clear: expected one name at most, got '%s'",
+				request->rule);
 		return EXIT_OWN_FAILURE;
 	}
 	segment = open_segment("clear", false);
@@ -255,8 +256,8 @@ int cmd_fault(int argc, char *argv[])
 	const char *nearest;
 
 	if (argc < 2) {
-		terminal_complain("fault: expected add, list or clear, got nothing; see 'shunt help "
-				  "fault'");
+		terminal_complain("fault: expected add, list or clear, got nothing; see 'shunt "
+				  "help fault'");
 		return EXIT_OWN_FAILURE;
 	}
 	for (size_t i = 0; i < ACTION_COUNT; i++) {
