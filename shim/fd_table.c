@@ -306,7 +306,8 @@ struct connection *fd_table_copy(int fd, int copy)
 		return NULL;
 	if ((uint32_t)fd < fd_table.size)
 		entry = atomic_load_explicit(&fd_table.entries[fd], memory_order_acquire);
-	if (entry >= FD_CONNECTION && !retain(&fd_table.connections[entry - FD_CONNECTION]))
+	if (entry == FD_EPOLL || (entry >= FD_CONNECTION &&
+			!retain(&fd_table.connections[entry - FD_CONNECTION])))
 		entry = FD_OTHER;
 	if (entry >= FD_CONNECTION)
 		named(copy);

@@ -22,6 +22,7 @@ enum fd_kind {
 	FD_OTHER,    /* closed, a file, another socket, or never seen being born: not guarded */
 	FD_STREAM,   /* an IPv4 stream socket that no call of ours connected */
 	FD_STREAM6,  /* the same, of IPv6 */
+	FD_EPOLL,    /* an epoll set, seen while readiness may be held (shim/registration.h) */
 	FD_CONNECTION
 };
 
@@ -92,7 +93,8 @@ struct connection *fd_table_set(int fd, enum fd_kind kind);
  * past the table. *ret_stale as of fd_table_set(). */
 struct connection *fd_table_connect(int fd, struct connection **ret_stale);
 
-/* `copy` became a copy of `fd` (dup): shares whatever stands there. Returns as fd_table_set(). */
+/* `copy` became a copy of `fd` (dup): shares whatever stands there; of an epoll set nothing is known
+ * by the copy's number yet. Returns as fd_table_set(). */
 struct connection *fd_table_copy(int fd, int copy);
 
 /* Takes fd's connection out of sight and keeps its reference, for a call that may replace it:

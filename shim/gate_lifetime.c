@@ -15,6 +15,7 @@
 #include "shim/runtime.h"
 #include "shim/thread.h"
 #include "shim/timer.h"
+#include "shim/withheld.h"
 
 void gate_born(int fd, int domain, int type)
 {
@@ -115,6 +116,8 @@ void gate_exit(void)
 	if (!runtime_is_judging())
 		return;
 	lookup_settle_all();
+	/* A child may go on with the same epoll sets. */
+	holds_release();
 	fd_table_each(end_with_process);
 	holder_leave();
 }
@@ -156,6 +159,7 @@ void gate_fork_child(void)
 	holder_forked();
 	timer_forget();
 	fd_table_forget_pins();
+	hold_forked();
 	thread_forget();
 	resolve_forked();
 	lookup_forget();
