@@ -353,8 +353,10 @@ static bool take_stretch(struct fault_record *record, uint64_t every_ns, uint64_
 {
 	uint64_t struck_ns = load(&record->struck_ns);
 
-	/* Another thread may have read its clock later. */
-	if (struck_ns && distance(now_ns, struck_ns) < every_ns)
+	/* Who comes late must not turn it back; but a time far ahead is of another boot. */
+	if (struck_ns && struck_ns > now_ns && struck_ns - now_ns <= FAULT_FORGOTTEN_NS)
+		return false;
+	if (struck_ns && struck_ns <= now_ns && now_ns - struck_ns < every_ns)
 		return false;
 	return atomic_compare_exchange_strong_explicit(&record->struck_ns, &struck_ns, now_ns,
 		memory_order_relaxed, memory_order_relaxed);

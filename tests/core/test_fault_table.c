@@ -242,6 +242,7 @@ Test(fault_table, a_rule_strikes_once_in_so_long)
 	cr_expect_not(fault_record_strike(record, &fault, NOW + 6 * SECOND));
 	cr_expect_eq(record->suppressed[FAULT_BY_TIMES], 2);
 	cr_expect_not(fault_record_strike(record, &fault, NOW + 1), "a thread may come late");
+	cr_expect_not(fault_record_strike(record, &fault, NOW - 50 * SECOND));
 	record->struck_ns = UINT64_MAX;
 	cr_expect(fault_record_strike(record, &fault, NOW), "a time to come is no time");
 }
