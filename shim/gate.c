@@ -9,6 +9,7 @@
 #include "shim/call.h"
 #include "shim/cut.h"
 #include "shim/deadline.h"
+#include "shim/inject.h"
 #include "shim/inside.h"
 #include "shim/runtime.h"
 #include "shim/timed.h"
@@ -56,9 +57,13 @@ __attribute__((noinline)) static bool begin_send(struct gate *gate)
 	};
 	struct admitted admitted;
 
+	inject_look();
 	gate->began_ns = now_ns;
 	if (step.ended != OUTCOME_NONE)
 		call_settle(connection, step, now_ns);
+	/* Faults count calls where no breaker does. */
+	if (step.starts_call && !asking.rule && gate_is_held(gate))
+		exchange_call(&connection->exchange, now_ns);
 	/* A cell that nobody used for long may be another target's by now: then unmetered. */
 	if (!step.starts_call || !asking.rule || !gate_is_held(gate) ||
 			!segment_cell_is(runtime.segment, asking.cell, asking.cell_hash))

@@ -7,6 +7,7 @@
 
 #include "core/clock.h"
 #include "shim/gate_lifetime.h"
+#include "shim/inject.h"
 #include "shim/inside.h"
 #include "shim/log.h"
 #include "shim/real.h"
@@ -16,8 +17,10 @@
 
 void process_ends(void)
 {
-	if (!process_is_vfork_child())
-		gate_exit();
+	if (process_is_vfork_child())
+		return;
+	inject_exit();
+	gate_exit();
 }
 
 void process_alone_begins(void)
@@ -68,6 +71,7 @@ void process_has_forked(int pid)
 		return;
 	}
 	gate_fork_child();
+	inject_forked();
 	if (runtime_is_judging())
 		runtime.pid = (uint32_t)getpid();
 }
