@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,7 @@
 #include "cli/rules.h"
 #include "cli/state.h"
 #include "cli/terminal.h"
+#include "core/clock.h"
 #include "core/config.h"
 #include "core/fault_text.h"
 
@@ -102,6 +104,19 @@ static bool run_parse(struct run *run, int argc, char *argv[])
 	return true;
 }
 
+/* Without a seed each process would draw in its own way. */
+static void run_set_seed(void)
+{
+	char text[24];
+
+	if (config.has_seed || config.fault_count == 0)
+		return;
+	config.seed = (clock_now_ns() ^ (uint64_t)getpid() << 20) & UINT32_MAX;
+	config.has_seed = true;
+	snprintf(text, sizeof(text), "%" PRIu64, config.seed);
+	set_variable("SHUNT_SEED", text);
+}
+
 static bool run_may_start(const struct run *run)
 {
 	char log_problem[STATE_NOTE_SIZE];
@@ -147,6 +162,8 @@ static void run_tell(const char *library)
 		terminal_complain("run: rule %s: %s%s%s", rule->name, rule->target.text,
 				settings[0] ? " " : "", settings);
 	}
+	if (config.fault_count > 0)
+		terminal_complain("run: the same faults again: --seed %" PRIu64, config.seed);
 	for (size_t i = 0; i < config.fault_count; i++) {
 		fault_describe(&config.faults[i], settings, sizeof(settings));
 		terminal_complain("run: fault %s: %s", config.faults[i].name, settings);
@@ -243,6 +260,7 @@ static int run_with_library(struct run *run, const char *library)
 	launch_follow(&launch, run->command, environ, library);
 	if (!run_would_work(&launch, library))
 		return EXIT_OWN_FAILURE;
+	run_set_seed();
 	if (!fault_run_begin(&run->faults, &config))
 		return EXIT_OWN_FAILURE;
 	if (run->is_verbose)

@@ -178,6 +178,8 @@ json_t *json_event(const struct event *event, const char *time)
 	member_set_number(object, "errors", event->errors);
 	if (event->kind == EVENT_FORCED)
 		member_set_text(object, "forced", label_force((enum force)event->detail));
+	if (event->kind == EVENT_INJECTED)
+		member_set_number(object, "injected", event->detail);
 	member_set_number(object, "pid", event->pid);
 	return object;
 }

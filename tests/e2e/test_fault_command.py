@@ -289,6 +289,13 @@ class RunOptions(_Run):
 		env = self.variables('--fault', RULE)
 		self.assertEqual((env['SHUNT_FAULT_RUN1'], env['SHUNT_FAULT_RUN2']), (RULE, RULE))
 
+	def test_a_seed_is_chosen_and_told(self):
+		self.assertEqual(self.variables('--fault', RULE, '--seed', '7')['SHUNT_SEED'], '7')
+		self.assertNotIn('SHUNT_SEED', self.variables('--break', 'a.internal'))
+		result = self.run_program([SHUNT, 'run', '--verbose', '--fault', RULE, 'sh', '-c', 'echo $SHUNT_SEED'])
+		self.assertRegex(result.stdout, r'\A\d+\n\Z')
+		self.assertIn(f'the same faults again: --seed {result.stdout}', result.stderr)
+
 	def test_a_report_begins_empty(self):
 		with open(self.report, 'w', encoding='ascii') as file:
 			file.write('of another run\n')
@@ -350,6 +357,81 @@ class RunOptions(_Run):
 		self.assertEqual((result.returncode, result.stdout), (0, ''), result)
 		self.assertIn(f'shunt: run: fault RUN1: {RULE}\n', result.stderr)
 		self.assertTrue(result.stderr.endswith('shunt: RUN1: 0 calls seen, 0 matched, 0 injected\n'), result)
+
+
+# Connects so often to a port of this host, or once for each line that it reads.
+CONNECTOR = r'''
+import socket, sys
+port, times = int(sys.argv[1]), sys.argv[2]
+for _ in sys.stdin if times == 'lines' else range(int(times)):
+	try:
+		socket.create_connection(('127.0.0.1', port), 60).close()
+		print('made', flush=True)
+	except OSError as error:
+		print(error.strerror, flush=True)
+sys.exit(4)
+'''
+
+
+class RunHits(harness.Case):
+	def setUp(self):
+		super().setUp()
+		server = self.server()
+		server.healthy()
+		self.port = server.port
+		self.report = os.path.join(self.scratch, 'report')
+
+	def run_connector(self, rule, *options, times=8):
+		return self.run_program([SHUNT, 'run', '--fault', rule, *options, '--', harness.PYTHON, '-c', CONNECTOR,
+			str(self.port), str(times)], library=False, extra=self.shunt_variables())
+
+	def lines(self):
+		with open(self.report, encoding='ascii') as file:
+			return file.read().splitlines()
+
+	def test_a_hit_leaves_the_status_to_the_command(self):
+		result = self.run_connector(f'127.0.0.1:{self.port} refuse calls=2..3', '--require-hits', '--report', self.report)
+		self.assertEqual(result.returncode, 4, result)
+		self.assertEqual(result.stdout.split('\n')[:4], ['made', 'Connection refused', 'Connection refused', 'made'])
+		self.assertRegex(result.stderr,
+			r'\Ashunt: RUN1: \d+ calls? seen, 8 matched, 2 injected, 6 suppressed \(number\)\n\Z')
+		self.assertEqual([json.loads(line)['connection'] for line in self.lines()], [2, 3])
+
+	def test_each_rule_is_told(self):
+		result = self.run_connector(f'127.0.0.1:{self.port} refuse times=1', '--fault', 'any refuse calls=100',
+			'--report', self.report)
+		self.assertRegex(result.stderr, r'\Ashunt: RUN1: .*, 8 matched, 1 injected, 7 suppressed \(times\); '
+			r'RUN2: .*, 8 matched, 0 injected, 8 suppressed \(number\)\n\Z')
+
+	def test_a_replay_injects_the_same_and_nothing_else(self):
+		rule = f'127.0.0.1:{self.port} refuse 40%'
+		first = self.run_connector(rule, '--report', self.report, times=40)
+		lines = self.lines()
+		self.assertTrue(0 < len(lines) < 40, lines)
+		self.assertEqual(first.stdout.count('refused'), len(lines))
+		os.rename(self.report, self.report + '.first')
+		for seed in ('1', '2'):
+			again = self.run_connector(rule, '--replay', self.report + '.first', '--report', self.report, '--seed', seed,
+				times=40)
+			self.assertEqual((again.stdout, self.lines()), (first.stdout, lines))
+
+	def test_an_added_fault_reaches_a_process_that_runs_and_ends(self):
+		client = self.start([SHUNT, 'run', '--break', 'other.internal', '--', harness.PYTHON, '-c', CONNECTOR, str(self.port),
+			'lines'], library=False, extra=self.shunt_variables(), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+		def connect():
+			client.stdin.write(b'\n')
+			client.stdin.flush()
+			return client.stdout.readline().decode().strip()
+		self.assertEqual(connect(), 'made')
+		self.assertEqual(self.shunt('fault', 'add', 'DEAD', f'127.0.0.1:{self.port}', 'refuse').returncode, 0)
+		wait_until(lambda: connect() == 'Connection refused', 60, 'the fault has reached it')
+		fault, = self.status()['faults']
+		self.assertEqual(fault['injected'], 1)
+		self.assertEqual(self.shunt('fault', 'clear', 'DEAD').returncode, 0)
+		wait_until(lambda: connect() == 'made', 60, 'the fault has ended')
+		events = [(e['event'], e['name']) for e in self.events()]
+		self.assertEqual(events, [('injected', 'DEAD')])
 
 
 class _Command(harness.Case):
