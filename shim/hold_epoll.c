@@ -19,7 +19,8 @@
 #include "shim/vectors.h"
 #include "shim/withheld.h"
 
-/* The kernel's answer, with what is to be found when it reports something at once recorded before. */
+/* The kernel's answer, with what is to be found when it reports something at once recorded before.
+ */
 static int control_recorded(int set, int operation, int fd, struct epoll_event *event)
 {
 	int name = registrations_name(set);
@@ -180,7 +181,8 @@ static int waited(const struct question *question, uint64_t duration_ns)
 			return count;
 		now_ns = clock_now_ns();
 		told = events_told(question->set, question->events, count, now_ns);
-		/* What was taken out just now is this thread's to bring to the timer's attention. */
+		/* What was taken out just now is this thread's to bring to the timer's attention.
+		 */
 		if (told && holds_exist())
 			hold_wait_until_ns(0, end_ns, now_ns);
 		if (told || (!count && now_ns >= end_ns))

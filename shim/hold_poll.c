@@ -43,7 +43,7 @@ static uint64_t round_ask(const struct question *question, struct pollfd *asked,
 		asked[i].revents = 0;
 		if (!holds_in && !holds_out)
 			continue;
-		events &= ~withheld_bits(&times, events, now_ns);
+		events &= ~halves_bits(&times, events, now_ns);
 		asked[i].events = (short)events;
 		if (holds_in && (has_failed || !(events & (POLLOUT | POLLWRNORM | POLLWRBAND))))
 			asked[i].fd = -1;
@@ -66,7 +66,7 @@ static int round_count(struct pollfd *asked, nfds_t count, uint64_t now_ns)
 
 		if (events && fd_table_find(asked[i].fd)) {
 			times = withheld_ask(asked[i].fd, events, now_ns);
-			left &= ~withheld_bits(&times, events, now_ns);
+			left &= ~halves_bits(&times, events, now_ns);
 		}
 		if (left)
 			told++;
@@ -125,7 +125,8 @@ __attribute__((noinline)) static int waited_on_stack(const struct question *ques
 	return waited(question, asked, duration_ns);
 }
 
-static int waited_aside(const struct question *question, uint64_t duration_ns, bool *ret_is_possible)
+static int waited_aside(const struct question *question, uint64_t duration_ns,
+		bool *ret_is_possible)
 {
 	struct pollfd *asked = scratch_take(question->count * sizeof(*asked));
 	int result;

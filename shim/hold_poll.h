@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* poll where readiness may be held (shim/hold.h): of the arguments and results of the functions that
- * they stand for. */
+/* poll where readiness may be held (shim/hold.h): of the arguments and results of the functions
+ * that they stand for. */
 #ifndef SHUNT_SHIM_HOLD_POLL_H
 #define SHUNT_SHIM_HOLD_POLL_H
 

@@ -73,8 +73,8 @@ static uint64_t earlier(uint64_t due_ns, uint64_t time_ns, uint64_t now_ns)
 
 /* Of what the sets name, takes out what is held; the earliest time at which something is let go, 0:
  * none. With news: the kernel calls them ready. */
-static uint64_t hold_back(const struct question *question, uint64_t *const sets[SETS], bool with_news,
-		uint64_t now_ns)
+static uint64_t hold_back(const struct question *question, uint64_t *const sets[SETS],
+		bool with_news, uint64_t now_ns)
 {
 	uint64_t due_ns = 0;
 
@@ -87,7 +87,7 @@ static uint64_t hold_back(const struct question *question, uint64_t *const sets[
 			if (fd >= (uint32_t)question->count || !fd_table_find((int)fd))
 				continue;
 			times = withheld_ask((int)fd, with_news ? events : 0, now_ns);
-			take_out(sets, fd, withheld_bits(&times, events, now_ns));
+			take_out(sets, fd, halves_bits(&times, events, now_ns));
 			due_ns = earlier(due_ns, times.in_ns, now_ns);
 			due_ns = earlier(due_ns, times.out_ns, now_ns);
 		}

@@ -14,15 +14,15 @@
 /* The end of a wait that begins now, of FOR_EVER too. */
 uint64_t hold_wait_end_ns(uint64_t now_ns, uint64_t duration_ns);
 
-/* A program's timeout: negative milliseconds and no timespec are FOR_EVER. False: the kernel refuses
- * it. */
+/* A program's timeout: negative milliseconds and no timespec are FOR_EVER. False: the kernel
+ * refuses it. */
 uint64_t hold_wait_of_ms(int timeout);
 bool hold_wait_of_timespec(const struct timespec *timeout, uint64_t *ret_ns);
 
 /*
- * A round begins: gives back what is due in epoll sets, and makes sure that the rest will be: by the
- * timer thread, or else by this one. Until when to wait, `due_ns` (0: none) and `end_ns` being the
- * caller's own times; FOR_EVER.
+ * A round begins: gives back what is due in epoll sets, and makes sure that the rest will be: by
+ * the timer thread, or else by this one. Until when to wait, `due_ns` (0: none) and `end_ns` being
+ * the caller's own times; FOR_EVER.
  */
 uint64_t hold_wait_until_ns(uint64_t due_ns, uint64_t end_ns, uint64_t now_ns);
 

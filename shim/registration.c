@@ -2,7 +2,6 @@
 #include "shim/registration.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stddef.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
@@ -10,6 +9,7 @@
 #include <time.h>
 
 #include "shim/fd_table.h"
+#include "shim/fdinfo.h"
 #include "shim/own_call.h"
 #include "shim/raw.h"
 #include "shim/thread.h"
@@ -337,111 +337,23 @@ static void forget_set(int set)
 	}
 }
 
-/* A line "tfd: 7 events: 80000001 data: 7 ..." of /proc/self/fdinfo, character by character. */
-struct line {
-	uint64_t numbers[3];
-	uint32_t field; /* which number comes; past the last: the rest of the line is nothing */
-	uint32_t at;	/* characters of its label that were there */
-	bool is_inside; /* of the number */
-	bool is_lost;	/* this line is another */
-};
-
-static const char *const labels[] = { "tfd:", "events:", "data:" };
-static const uint64_t bases[] = { 10, 16, 16 };
-
-static int digit(char c)
+static void record(int set, int fd, uint32_t events, uint64_t data)
 {
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-static void line_take(struct line *line, char c)
-{
-	const char *label;
-	int value = digit(c);
-
-	if (line->is_lost || line->field >= 3)
-		return;
-	label = labels[line->field];
-	if (label[line->at]) {
-		if (c == label[line->at])
-			line->at++;
-		else
-			line->is_lost = line->at || c != ' ';
-	} else if (value >= 0) {
-		line->is_inside = true;
-		line->numbers[line->field] = line->numbers[line->field] * bases[line->field] +
-				(uint64_t)value;
-	} else if (line->is_inside) {
-		line->field++;
-		line->at = 0;
-		line->is_inside = false;
-	}
-}
-
-static void line_record(const struct line *line, int set)
-{
-	int fd = (int)line->numbers[0];
-	/* These it adds by itself. */
-	uint32_t events = (uint32_t)line->numbers[1] & ~(uint32_t)(EPOLLERR | EPOLLHUP);
 	struct registration *registration;
 	uint64_t signals;
 
-	if (line->field < 3 && !(line->field == 2 && line->is_inside))
-		return;
 	if (!is_socket(fd)) {
-		registration_other(line->numbers[2]);
+		registration_other(data);
 		return;
 	}
 	signals = registrations_lock(fd);
-	registration = registration_find(set, fd);
 	/* What the hook has seen meanwhile is newer. */
-	if (!registration) {
+	if (!registration_find(set, fd)) {
 		registration = registration_claim(set, fd);
 		if (registration)
-			registration_fill(registration, events, line->numbers[2]);
+			registration_fill(registration, events, data);
 	}
 	registrations_unlock(fd, signals);
-}
-
-static void path_write(char path[static 40], int set)
-{
-	static const char directory[] = "/proc/self/fdinfo/";
-	char digits[12];
-	uint32_t count = 0, end = 0;
-
-	for (uint32_t number = (uint32_t)set; count == 0 || number; number /= 10)
-		digits[count++] = (char)('0' + number % 10);
-	for (; directory[end]; end++)
-		path[end] = directory[end];
-	while (count)
-		path[end++] = digits[--count];
-	path[end] = '\0';
-}
-
-/* It has a descriptor for that moment, which closes over exec. */
-static void registrations_read(int set)
-{
-	struct line line = { .field = 0 };
-	char path[40], text[400];
-	long file, size;
-
-	path_write(path, set);
-	file = raw_syscall(SYS_openat, AT_FDCWD, (long)path, O_RDONLY | O_CLOEXEC, 0, 0, 0);
-	if (file < 0)
-		return;
-	while ((size = raw_syscall(SYS_read, file, (long)text, sizeof(text), 0, 0, 0)) > 0) {
-		for (long i = 0; i < size; i++) {
-			if (text[i] != '\n') {
-				line_take(&line, text[i]);
-				continue;
-			}
-			line_record(&line, set);
-			line = (struct line){ .field = 0 };
-		}
-	}
-	raw_syscall(SYS_close, file, 0, 0, 0, 0, 0);
 }
 
 bool registrations_know(int set)
@@ -455,7 +367,7 @@ bool registrations_know(int set)
 	forget_set(set);
 	/* First, and then read: what another thread registers from now on is not overwritten. */
 	fd_table_set(set, FD_EPOLL);
-	registrations_read(set);
+	fdinfo_each(set, record);
 	own_calls_end();
 	return true;
 }

@@ -9,21 +9,12 @@
 #include <sys/syscall.h>
 
 #include "shim/fd_table.h"
+#include "shim/halves.h"
 #include "shim/inside.h"
 #include "shim/own_call.h"
 #include "shim/raw.h"
 #include "shim/registration.h"
 #include "shim/runtime.h"
-
-/* Of registration.withheld: which halves are not in the set, and whether nothing is. */
-#define HALF_IN	  1u
-#define HALF_OUT  2u
-#define HALVES	  (HALF_IN | HALF_OUT)
-#define IS_AWAY	  4u
-
-#define OUT_BITS  ((uint32_t)(EPOLLOUT | EPOLLWRNORM | EPOLLWRBAND))
-#define IN_BITS   ((uint32_t)(EPOLLIN | EPOLLPRI | EPOLLRDNORM | EPOLLRDBAND | EPOLLMSG | EPOLLRDHUP))
-#define ERRORS	  ((uint32_t)(EPOLLERR | EPOLLHUP)) /* reported whether wanted or not */
 
 #define WORDS_MAX (REGISTRATIONS_MAX / 64)
 /* Where the kernel has no memory for a registration. */
@@ -47,17 +38,6 @@ bool hold_is_possible(void)
 			process_is_vfork_child())
 		return false;
 	return runtime.config.timer != TIMER_OFF || __libc_single_threaded;
-}
-
-uint32_t withheld_bits(const struct hold_times *times, uint32_t events, uint64_t now_ns)
-{
-	uint32_t bits = 0;
-
-	if (times->in_ns > now_ns)
-		bits |= events & (IN_BITS | ERRORS);
-	if (times->out_ns > now_ns)
-		bits |= events & OUT_BITS;
-	return bits;
 }
 
 struct hold_times withheld_ask(int fd, uint32_t events, uint64_t now_ns)
@@ -95,21 +75,6 @@ static void unmark(const struct registration *registration)
 		mark(registration);
 }
 
-static uint32_t withheld_of(const struct registration *registration)
-{
-	return atomic_load_explicit(&registration->withheld, memory_order_seq_cst);
-}
-
-static uint32_t events_of(const struct registration *registration)
-{
-	return atomic_load_explicit(&registration->events, memory_order_relaxed);
-}
-
-static uint64_t data_of(const struct registration *registration)
-{
-	return atomic_load_explicit(&registration->data, memory_order_relaxed);
-}
-
 static uint64_t cookie_of(int fd)
 {
 	uint64_t cookie = 0;
@@ -127,85 +92,27 @@ static bool is_current(const struct registration *registration)
 			       atomic_load_explicit(&registration->cookie, memory_order_relaxed);
 }
 
-static uint32_t halves_held(const struct hold_times *times, uint64_t now_ns)
-{
-	return (times->in_ns > now_ns ? HALF_IN : 0) | (times->out_ns > now_ns ? HALF_OUT : 0);
-}
-
-/* What stays in the set while these halves are not to be. */
-static uint32_t events_without(uint32_t events, uint32_t withheld)
-{
-	if (withheld & HALF_IN)
-		events &= ~IN_BITS;
-	if (withheld & HALF_OUT)
-		events &= ~OUT_BITS;
-	return events;
-}
-
-/* Errors are reported as long as it is in the set at all; and only what is not in it is certain to
- * stay fired where it has. */
-static uint32_t withheld_for(uint32_t events, uint32_t halves, bool is_failing)
-{
-	bool wants_out = events_without(events, halves) & OUT_BITS;
-
-	if (halves && events & EPOLLONESHOT)
-		return halves | IS_AWAY;
-	if (halves & HALF_IN && (is_failing || !wants_out))
-		return halves | IS_AWAY;
-	return halves;
-}
-
-/* Does not go by libc: no hook, no errno. */
-static long set_change(const struct registration *registration, int operation, uint32_t events)
-{
-	struct epoll_event event = { .events = events, .data.u64 = data_of(registration) };
-
-	return raw_syscall(SYS_epoll_ctl, registration_set(registration), operation,
-			registration_fd(registration), (long)&event, 0, 0);
-}
-
-/* From what is withheld to what shall be. 0 or a negated errno. */
-static long set_move(const struct registration *registration, uint32_t withheld)
-{
-	bool was_away = withheld_of(registration) & IS_AWAY, is_away = withheld & IS_AWAY;
-	uint32_t all = events_of(registration), events = events_without(all, withheld);
-	long result = 0;
-
-	if (was_away)
-		return is_away ? 0 : set_change(registration, EPOLL_CTL_ADD, events);
-	if (!is_away && !(all & EPOLLEXCLUSIVE))
-		return set_change(registration, EPOLL_CTL_MOD, events);
-	result = set_change(registration, EPOLL_CTL_DEL, 0);
-	return is_away || result ? result : set_change(registration, EPOLL_CTL_ADD, events);
-}
-
-static void times_store(struct registration *registration, const struct hold_times *times)
-{
-	atomic_store_explicit(&registration->in_ns, times->in_ns, memory_order_relaxed);
-	atomic_store_explicit(&registration->out_ns, times->out_ns, memory_order_relaxed);
-}
-
 /* What of `events` is left to tell. */
 static uint32_t keep_out(struct registration *registration, uint32_t events,
 		const struct hold_times *times, uint64_t now_ns)
 {
 	uint64_t cookie = cookie_of(registration_fd(registration));
-	uint32_t left = events & ~withheld_bits(times, events, now_ns);
-	uint32_t all = events_of(registration), was = withheld_of(registration);
-	uint32_t withheld = withheld_for(all, halves_held(times, now_ns),
-			!left && events & ERRORS);
+	uint32_t left = events & ~halves_bits(times, events, now_ns);
+	uint32_t all = halves_events(registration), was = halves_of(registration);
+	uint32_t withheld = halves_withheld(all, halves_held(times, now_ns),
+			!left && events & HALVES_ERRORS);
 
 	/* It has fired, and the program arms it again. Or the report is from before another thread
 	 * took it out. */
-	if ((left && all & EPOLLONESHOT) || was & IS_AWAY)
+	if ((left && all & EPOLLONESHOT) || was & HALVES_AWAY)
 		return left;
 	if (!cookie)
 		return events;
 	atomic_store_explicit(&registration->cookie, cookie, memory_order_relaxed);
-	times_store(registration, times);
+	halves_set_times(registration, times);
 	if (was == withheld)
 		return left;
-	if (set_move(registration, withheld)) {
+	if (halves_move(registration, withheld)) {
 		registration_free(registration);
 		return events;
 	}
@@ -225,11 +132,11 @@ uint32_t withhold(int set, int fd, const struct epoll_event *event, uint64_t now
 	if (!connection || !hold_is_possible())
 		return left;
 	times = ask_whom(fd, event->events, now_ns);
-	if (!withheld_bits(&times, event->events, now_ns) || !own_calls_begin())
+	if (!halves_bits(&times, event->events, now_ns) || !own_calls_begin())
 		return left;
 	signals = registrations_lock(fd);
 	registration = registration_find(set, fd);
-	if (registration && data_of(registration) == event->data.u64 &&
+	if (registration && halves_data(registration) == event->data.u64 &&
 			fd_table_find(fd) == connection)
 		left = keep_out(registration, event->events, &times, now_ns);
 	registrations_unlock(fd, signals);
@@ -241,7 +148,7 @@ bool withheld_is_away(int set, int fd)
 {
 	const struct registration *registration = registration_find(set, fd);
 
-	return registration && withheld_of(registration) & IS_AWAY;
+	return registration && halves_of(registration) & HALVES_AWAY;
 }
 
 void withheld_returned(struct registration *registration)
@@ -252,14 +159,14 @@ void withheld_returned(struct registration *registration)
 
 static int modify(struct registration *registration, const struct epoll_event *event)
 {
-	uint32_t before = events_of(registration);
-	uint64_t data = data_of(registration);
+	uint32_t before = halves_events(registration);
+	uint64_t data = halves_data(registration);
 	long result;
 
 	if ((before | event->events) & EPOLLEXCLUSIVE)
 		return -EINVAL;
 	registration_fill(registration, event->events, event->data.u64);
-	result = set_change(registration, EPOLL_CTL_ADD, event->events);
+	result = halves_control(registration, EPOLL_CTL_ADD, event->events);
 	if (result)
 		registration_fill(registration, before, data);
 	else
@@ -272,7 +179,7 @@ bool withheld_answers(int set, int operation, int fd, const struct epoll_event *
 		int *ret_result)
 {
 	struct registration *registration = registration_find(set, fd);
-	uint32_t withheld = registration ? withheld_of(registration) : 0;
+	uint32_t withheld = registration ? halves_of(registration) : 0;
 
 	if (!withheld)
 		return false;
@@ -280,7 +187,7 @@ bool withheld_answers(int set, int operation, int fd, const struct epoll_event *
 		registration_free(registration);
 		return false;
 	}
-	if (!(withheld & IS_AWAY))
+	if (!(withheld & HALVES_AWAY))
 		return false;
 	*ret_result = -EEXIST;
 	if (operation == EPOLL_CTL_MOD) {
@@ -293,33 +200,21 @@ bool withheld_answers(int set, int operation, int fd, const struct epoll_event *
 			operation == EPOLL_CTL_DEL;
 }
 
-/* When the first of what is withheld of it is due. */
-static uint64_t due_of(const struct registration *registration)
-{
-	uint32_t withheld = withheld_of(registration);
-	uint64_t in_ns = atomic_load_explicit(&registration->in_ns, memory_order_relaxed);
-	uint64_t out_ns = atomic_load_explicit(&registration->out_ns, memory_order_relaxed);
-
-	if (!(withheld & HALF_IN))
-		return out_ns;
-	return withheld & HALF_OUT && out_ns < in_ns ? out_ns : in_ns;
-}
-
 /* When to look at it again; 0: not. */
 static uint64_t give_back(struct registration *registration, const struct hold_times *times,
 		uint64_t now_ns)
 {
-	uint32_t was = withheld_of(registration), halves = was & halves_held(times, now_ns);
-	uint32_t withheld = withheld_for(events_of(registration), halves, false);
+	uint32_t was = halves_of(registration), halves = was & halves_held(times, now_ns);
+	uint32_t withheld = halves_withheld(halves_events(registration), halves, false);
 	long result;
 
 	if (halves == (was & HALVES)) {
-		times_store(registration, times);
-		return due_of(registration);
+		halves_set_times(registration, times);
+		return halves_due_ns(registration);
 	}
-	result = set_move(registration, withheld);
+	result = halves_move(registration, withheld);
 	if (result == -ENOMEM || result == -ENOSPC) {
-		times_store(registration, &(struct hold_times){ now_ns + TRY_AGAIN_NS,
+		halves_set_times(registration, &(struct hold_times){ now_ns + TRY_AGAIN_NS,
 				now_ns + TRY_AGAIN_NS });
 		return now_ns + TRY_AGAIN_NS;
 	}
@@ -327,9 +222,9 @@ static uint64_t give_back(struct registration *registration, const struct hold_t
 		registration_free(registration);
 		return 0;
 	}
-	times_store(registration, times);
+	halves_set_times(registration, times);
 	atomic_store_explicit(&registration->withheld, withheld, memory_order_seq_cst);
-	return withheld ? due_of(registration) : 0;
+	return withheld ? halves_due_ns(registration) : 0;
 }
 
 /* With the lock. Pinned: the descriptor is not another's until it is done. */
@@ -360,15 +255,15 @@ static uint64_t serve(struct registration *registration, bool is_released, uint6
 	uint64_t pair = atomic_load_explicit(&registration->pair, memory_order_acquire), due_ns = 0;
 	uint64_t signals;
 
-	if (!withheld_of(registration)) {
+	if (!halves_of(registration)) {
 		unmark(registration);
 		return 0;
 	}
-	if (!is_released && due_of(registration) > now_ns)
-		return due_of(registration);
+	if (!is_released && halves_due_ns(registration) > now_ns)
+		return halves_due_ns(registration);
 	signals = registrations_lock(fd);
 	if (pair && atomic_load_explicit(&registration->pair, memory_order_acquire) == pair &&
-			registration_fd(registration) == fd && withheld_of(registration))
+			registration_fd(registration) == fd && halves_of(registration))
 		due_ns = settle(registration, is_released, now_ns);
 	if (!due_ns)
 		unmark(registration);
@@ -410,9 +305,9 @@ void holds_release(void)
 /* What has fired stays so, and one that is withheld will be reported anyway. */
 static bool has_spent_edge(const struct registration *registration)
 {
-	uint32_t events = events_of(registration);
+	uint32_t events = halves_events(registration);
 
-	return events & EPOLLET && !(events & EPOLLONESHOT) && !withheld_of(registration);
+	return events & EPOLLET && !(events & EPOLLONESHOT) && !halves_of(registration);
 }
 
 void hold_again(int fd)
@@ -426,7 +321,7 @@ void hold_again(int fd)
 	signals = registrations_lock(fd);
 	while ((registration = registration_next(fd, &position))) {
 		if (has_spent_edge(registration))
-			set_move(registration, 0);
+			halves_move(registration, 0);
 	}
 	registrations_unlock(fd, signals);
 	own_calls_end();

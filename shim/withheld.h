@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Registrations that are kept out of their epoll sets while readiness is held (shim/hold.h). DEL
- * takes one out and ADD gives it back: MOD would go on to report errors, fails with EPOLLEXCLUSIVE,
- * and arms a fired EPOLLONESHOT again. Where the program waits for one half that is not held, the
- * registration stays for that half. Meanwhile epoll_ctl() on the pair is answered from here.
+ * takes one out and ADD gives it back: MOD would go on to report errors, fails with
+ * EPOLLEXCLUSIVE, and arms a fired EPOLLONESHOT again. Where the program waits for one half that
+ * is not held, the registration stays for that half. Meanwhile epoll_ctl() on the pair is answered
+ * from here.
  *
- * What is due is given back by every wait that begins or ends (poll, select, epoll_wait), and by the
- * timer thread where there are other threads, which may be waiting already.
+ * What is due is given back by every wait that begins or ends (poll, select, epoll_wait), and by
+ * the timer thread where there are other threads, which may be waiting already.
  */
 #ifndef SHUNT_SHIM_WITHHELD_H
 #define SHUNT_SHIM_WITHHELD_H
@@ -15,22 +16,18 @@
 #include <stdint.h>
 #include <sys/epoll.h>
 
+#include "shim/halves.h"
+
 /*
  * The kernel calls fd ready for `events` (EPOLLIN, EPOLLOUT, EPOLLERR, ...), or, where they are 0,
- * there is no news and a wait begins or a hold ends: until when (CLOCK_MONOTONIC) is each half to be
- * held? 0 or past: not. What was held with news is held as long when asked again without.
+ * there is no news and a wait begins or a hold ends: until when (CLOCK_MONOTONIC) is each half to
+ * be held? 0 or past: not. What was held with news is held as long when asked again without.
  * Async-signal-safe; any thread may ask, often.
  */
-struct hold_times {
-	uint64_t in_ns, out_ns;
-};
 typedef struct hold_times hold_ask(int fd, uint32_t events, uint64_t now_ns);
 
 /* Whom to ask. False without memory. */
 bool withheld_start(hold_ask *ask);
-
-/* The bits of `events` that `times` holds at now_ns. */
-uint32_t withheld_bits(const struct hold_times *times, uint32_t events, uint64_t now_ns);
 
 /* Asks, of a connection; anything else is not held. */
 struct hold_times withheld_ask(int fd, uint32_t events, uint64_t now_ns);
@@ -55,7 +52,6 @@ bool withheld_answers(int set, int operation, int fd, const struct epoll_event *
 		int *ret_result);
 
 /* MOD of a pair that stayed for one half: it has gone to the kernel, all of it. With fd's lock. */
-struct registration;
 void withheld_returned(struct registration *registration);
 
 /*

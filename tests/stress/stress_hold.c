@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Threads that wait for the same connections, each registered in its own way, level- and
- * edge-triggered, oneshot and exclusive, while their readiness is held again and again for a moment
- * and let go. Each byte is sent when the one before was read: none is lost, or the connection stands
+ * Threads that wait for the same connections, each registered in its own way, level- and edge-
+ * triggered, oneshot and exclusive, while their readiness is held again and again for a moment and
+ * let go. Each byte is sent when the one before was read: none is lost, or the connection stands
  * still, and none comes twice.
  */
 #include <errno.h>
