@@ -10,6 +10,7 @@ import time
 
 import harness
 import daemons
+import java
 from servers import linger
 
 STRICT = os.environ.get('E2E_STRICT') == '1'
@@ -53,10 +54,12 @@ class Case(harness.Case):
 			self.assertEqual(found, list(expected))
 
 	def fault(self, name):
-		"""What `shunt fault list` tells of a rule."""
+		"""What `shunt fault list` tells of a rule as it is now."""
 		result = self.shunt('fault', 'list', '--json')
 		self.assertEqual(result.returncode, 0, result)
-		found = [fault for fault in json.loads(result.stdout)['faults'] if fault['name'] == name]
+		rule = self.faults[name].replace(',', ' ').split()
+		found = [fault for fault in json.loads(result.stdout)['faults']
+			if fault['name'] == name and sorted(fault['rule'].split()) == sorted(rule)]
 		self.assertEqual(len(found), 1, result)
 		return found[0]
 
@@ -124,14 +127,16 @@ class Case(harness.Case):
 		with open(os.path.join(self.scratch, 'log'), encoding='utf-8', errors='replace') as log:
 			return log.read()
 
-	def java(self, kind, *arguments, **keywords):
-		"""A client of tests/programs/java, compiled once for all tests of a class."""
-		import java  # pylint: disable=import-outside-toplevel
+	def java_classes(self, source='Client.java'):
+		"""A class path with a program of tests/programs/java, compiled once for all tests of a class."""
 		self.needs('java', 'javac')
 		classes = type(self).__dict__.get('_classes')
 		if classes is None:
-			classes = type(self)._classes = java.compile_client(type(self))
-		return java.client(self, classes, kind, *arguments, **keywords)
+			classes = type(self)._classes = java.compile_client(type(self), source)
+		return classes
+
+	def java(self, kind, *arguments, **keywords):
+		return java.client(self, self.java_classes(), kind, *arguments, **keywords)
 
 	def assertFails(self, result, pattern, returncode=None):
 		"""In the program's own words."""
@@ -192,7 +197,7 @@ def body_of(size):
 
 
 class Http:
-	"""GET /SIZE comes to that many bytes of body_of(), PUT to how many came; with `log` of what came."""
+	"""GET /SIZE comes to that many bytes of body_of(), PUT to how many came; what came is `received`."""
 
 	def __init__(self):
 		self.received = []
@@ -212,8 +217,9 @@ class Http:
 
 	def _answer(self, connection, lines, head):
 		method, path = head[0].split()[:2]
-		body = body_of(int(path[1:] or 0))
-		if method in ('PUT', 'POST'):
+		if method == 'GET':
+			body = body_of(int(path[1:] or 0))
+		else:
 			length = [int(line.split(':')[1]) for line in head if line.lower().startswith('content-length:')][0]
 			data = lines.read(length)
 			self.received.append(data)
