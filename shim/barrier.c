@@ -65,7 +65,8 @@ static bool wait_for_data(struct crossing *crossing, uint64_t end_ns)
 
 	for (;;) {
 		uint64_t rest_ns = clock_elapsed_ns(clock_now_ns(), end_ns);
-		struct timespec rest = { (time_t)(rest_ns / SECOND_NS), (long)(rest_ns % SECOND_NS) };
+		struct timespec rest = { .tv_sec = (time_t)(rest_ns / SECOND_NS),
+			.tv_nsec = (long)(rest_ns % SECOND_NS) };
 		int result = below()->ppoll(&entry, 1, end_ns ? &rest : NULL, NULL);
 
 		if (result > 0)
@@ -125,7 +126,8 @@ bool barrier_lets(struct crossing *crossing)
 		return false;
 	if (!meet_all(crossing))
 		return false;
-	return !crossing_is_receiving(crossing) || !arrival_is_watched(slot) || wait_for_answer(crossing);
+	return !crossing_is_receiving(crossing) || !arrival_is_watched(slot) ||
+	       wait_for_answer(crossing);
 }
 
 static void all_moved(struct crossing *crossing, size_t size)

@@ -161,6 +161,9 @@ uint32_t fault_rules_match(const struct endpoint *endpoint, enum fault_protocol 
 	for (uint32_t i = 0; i < count; i++) {
 		struct fault_rule *rule = &fault_rules.rules[i];
 
+		if (rule->fault.is_lookup == endpoint->is_lookup &&
+				rule->fault.protocol == protocol)
+			fault_record_seen(rule->record);
 		if (!fault_matches(&rule->fault, endpoint, protocol) ||
 				(rule->added_key && fault_rule_is_over(rule, now_ns)))
 			continue;
@@ -194,7 +197,8 @@ bool fault_rules_have_datagrams(uint64_t now_ns)
 		const struct fault_rule *rule = &fault_rules.rules[i];
 
 		if (rule->fault.protocol == FAULT_UDP && !rule->fault.is_lookup &&
-				!rule->fault.target.is_excluded && !fault_rule_is_over(rule, now_ns))
+				!rule->fault.target.is_excluded &&
+				!fault_rule_is_over(rule, now_ns))
 			return true;
 	}
 	return false;

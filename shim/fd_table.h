@@ -23,6 +23,7 @@ enum fd_kind {
 	FD_STREAM,   /* an IPv4 stream socket that no call of ours connected */
 	FD_STREAM6,  /* the same, of IPv6 */
 	FD_EPOLL,    /* an epoll set, seen while readiness may be held (shim/registration.h) */
+	FD_DATAGRAM, /* of IPv4 or IPv6, seen while there are fault rules */
 	FD_CONNECTION
 };
 
@@ -46,7 +47,7 @@ struct connection {
 	_Atomic uint64_t permit;     /* struct permit; of the open call, or else of the last */
 	_Atomic place_t call_place;  /* what the open call holds of `concurrency` */
 	_Atomic place_t place;       /* what it holds itself of `connections` or the fallback */
-	enum fd_kind kind;           /* FD_STREAM or FD_STREAM6: what the descriptor was before */
+	enum fd_kind kind;           /* FD_STREAM, STREAM6, DATAGRAM: what the descriptor was */
 	struct deadline deadline;
 	_Atomic uint32_t judge;      /* by which rule, counted in which cell: call_judge() */
 	_Atomic uint64_t cell_hash;  /* of the cell's key: it may have been given away since */
@@ -93,8 +94,8 @@ struct connection *fd_table_set(int fd, enum fd_kind kind);
  * past the table. *ret_stale as of fd_table_set(). */
 struct connection *fd_table_connect(int fd, struct connection **ret_stale);
 
-/* `copy` became a copy of `fd` (dup): shares whatever stands there; of an epoll set nothing is known
- * by the copy's number yet. Returns as fd_table_set(). */
+/* `copy` became a copy of `fd` (dup): shares whatever stands there; of an epoll set nothing is
+ * known by the copy's number yet. Returns as fd_table_set(). */
 struct connection *fd_table_copy(int fd, int copy);
 
 /* Takes fd's connection out of sight and keeps its reference, for a call that may replace it:

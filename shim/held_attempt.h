@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * An attempt that the kernel is done with, or was never asked for, and that the program shall not
- * see the end of before it is due: meanwhile it is under way still, whatever asks. Async-signal-safe.
+ * see the end of before it is due: meanwhile it is under way still, whatever asks.
+ * Async-signal-safe.
  */
 #ifndef SHUNT_SHIM_HELD_ATTEMPT_H
 #define SHUNT_SHIM_HELD_ATTEMPT_H

@@ -13,12 +13,22 @@
 #include "shim/hold.h"
 #include "shim/inject_choose.h"
 #include "shim/inject_connect.h"
+#include "shim/inject_datagram.h"
 #include "shim/inject_name.h"
 #include "shim/inject_receive.h"
 #include "shim/inject_send.h"
 #include "shim/log.h"
 
-static _Atomic bool is_installed;
+_Atomic bool inject_is_on;
+
+static struct hold_times hold_of(int fd, uint32_t events, uint64_t now_ns)
+{
+	struct connection *connection = fd_table_find(fd);
+
+	if (connection && connection->kind == FD_DATAGRAM)
+		return datagram_hold(fd, events, now_ns);
+	return arrival_hold(fd, events, now_ns);
+}
 
 /* Programs that go round libc's connect(). Six arguments are read whatever was given, as libc does.
  */
@@ -48,7 +58,7 @@ static void install(void)
 		return;
 	}
 	below_start();
-	if (!hold_start(arrival_hold))
+	if (!hold_start(hold_of))
 		log_line("faults: nothing is held for those who do not block: no memory");
 	REPLACE(connect, inject_connect);
 	REPLACE(syscall, inject_syscall);
@@ -57,7 +67,7 @@ static void install(void)
 	inject_receive_start();
 	inject_send_start();
 	inject_name_start();
-	atomic_store_explicit(&is_installed, true, memory_order_release);
+	atomic_store_explicit(&inject_is_on, true, memory_order_release);
 }
 
 void inject_start(const char *program)
@@ -83,13 +93,13 @@ void inject_refresh(void)
 
 void inject_exit(void)
 {
-	if (atomic_load_explicit(&is_installed, memory_order_acquire))
+	if (atomic_load_explicit(&inject_is_on, memory_order_acquire))
 		inject_choices_end();
 }
 
 void inject_forked(void)
 {
 	fault_rules_forked();
-	if (atomic_load_explicit(&is_installed, memory_order_acquire))
+	if (atomic_load_explicit(&inject_is_on, memory_order_acquire))
 		inject_choices_forked();
 }

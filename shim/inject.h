@@ -8,6 +8,9 @@
 
 #include "shim/fault_rules.h"
 
+/* Are there, or were there, fault rules? */
+extern _Atomic bool inject_is_on __attribute__((visibility("hidden")));
+
 /* At start, when runtime and fd_table are ready. `program` is its base name, and stays. */
 void inject_start(const char *program);
 

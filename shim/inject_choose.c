@@ -250,8 +250,10 @@ static void begin_call(struct slot *slot, uint64_t now_ns)
 	slot_clear(slot, SLOT_ANSWERS | SLOT_WAITS);
 	atomic_store_explicit(&slot->answer_due_ns, 0, memory_order_relaxed);
 	for (uint32_t i = 0; i < count; i++) {
-		if (is_of_call(&slot->strikes[i]))
-			choose(slot, &slot->strikes[i], now_ns);
+		if (!is_of_call(&slot->strikes[i]))
+			continue;
+		fault_record_seen(rule_of(&slot->strikes[i])->record);
+		choose(slot, &slot->strikes[i], now_ns);
 	}
 	slot_count_kinds(slot);
 }

@@ -21,8 +21,8 @@ void inject_attempt_begins(struct slot *slot, const struct connection *connectio
  * cleared. False: no rule has anything to do with it now. */
 bool inject_concerns(struct slot *slot, struct connection *connection, int fd);
 
-/* Carries out a strike that is armed, which then is in state `next`. False: it does not strike after
- * all (`times`, its end, another thread was first). */
+/* Carries out a strike that is armed, which then is in state `next`. False: it does not strike
+ * after all (`times`, its end, another thread was first). */
 bool inject_strikes(struct slot *slot, struct strike *strike, enum strike_state next,
 		const struct connection *connection, uint64_t now_ns);
 

@@ -2,6 +2,7 @@
 #include "shim/inject_receive.h"
 
 #include "shim/below.h"
+#include "shim/inject_datagram.h"
 #include "shim/passage.h"
 #include "shim/vectors.h"
 
@@ -12,6 +13,25 @@ struct from {
 	struct sockaddr *address;
 	socklen_t *length;
 };
+
+static const struct from no_sender;
+
+/* The call as a message. */
+static ssize_t receive_datagram(int fd, struct iovec *vectors, size_t count, int flags,
+		struct from from)
+{
+	struct msghdr message = {
+		.msg_name = from.address,
+		.msg_namelen = from.address && from.length ? *from.length : 0,
+		.msg_iov = vectors,
+		.msg_iovlen = count,
+	};
+	ssize_t result = datagram_receive(fd, &message, flags);
+
+	if (result >= 0 && from.address && from.length)
+		*from.length = message.msg_namelen;
+	return result;
+}
 
 static struct move receiving(move_make *make, int fd, const struct iovec *vectors, size_t count,
 		int flags)
@@ -42,6 +62,8 @@ static ssize_t inject_read(int fd, void *data, size_t size)
 	struct iovec vector = { data, size };
 	struct move move;
 
+	if (!slot && datagram_concerns(fd))
+		return receive_datagram(fd, &vector, 1, 0, no_sender);
 	if (!slot || !size)
 		return below()->read(fd, data, size);
 	move = receiving(make_read, fd, &vector, 1, 0);
@@ -62,6 +84,9 @@ static ssize_t inject_readv(int fd, const struct iovec *vectors, int count)
 	struct slot *slot = passage_find(fd, &connection);
 	struct move move;
 
+	if (!slot && vectors_may_be_read(vectors, (size_t)count) && datagram_concerns(fd))
+		return receive_datagram(fd, (struct iovec *)(uintptr_t)vectors, (size_t)count, 0,
+				no_sender);
 	if (!slot || !vectors_may_be_read(vectors, (size_t)count) ||
 			!vectors_size(vectors, (size_t)count))
 		return below()->readv(fd, vectors, count);
@@ -89,6 +114,8 @@ static ssize_t inject_recvfrom(int fd, void *data, size_t size, int flags, struc
 	struct from from = { address, length };
 	struct move move;
 
+	if (!slot && datagram_concerns(fd))
+		return receive_datagram(fd, &vector, 1, flags, from);
 	if (!slot || !size || flags & MSG_NO_STREAM)
 		return below()->recvfrom(fd, data, size, flags, address, length);
 	move = receiving(make_recvfrom, fd, &vector, 1, flags);
@@ -111,6 +138,8 @@ static ssize_t inject_recv(int fd, void *data, size_t size, int flags)
 	struct iovec vector = { data, size };
 	struct move move;
 
+	if (!slot && datagram_concerns(fd))
+		return receive_datagram(fd, &vector, 1, flags, no_sender);
 	if (!slot || !size || flags & MSG_NO_STREAM)
 		return below()->recv(fd, data, size, flags);
 	move = receiving(make_recv, fd, &vector, 1, flags);
@@ -155,6 +184,8 @@ static ssize_t inject_recvmsg(int fd, struct msghdr *message, int flags)
 	struct slot *slot = passage_find(fd, &connection);
 	struct move move;
 
+	if (!slot && pointer_may_be_read(message) && datagram_concerns(fd))
+		return datagram_receive(fd, message, flags);
 	if (!slot || flags & MSG_NO_STREAM || !pointer_may_be_read(message) ||
 			!vectors_size(message->msg_iov, message->msg_iovlen))
 		return below()->recvmsg(fd, message, flags);
@@ -171,6 +202,8 @@ static int inject_recvmmsg(int fd, struct mmsghdr *messages, unsigned int count,
 	struct slot *slot = passage_find(fd, &connection);
 	ssize_t result;
 
+	if (!slot && count && pointer_may_be_read(messages) && datagram_concerns(fd))
+		return datagram_receive_many(fd, messages, count, flags);
 	if (!slot || !count || flags & MSG_NO_STREAM || !pointer_may_be_read(messages))
 		return below()->recvmmsg(fd, messages, count, flags, timeout);
 	result = inject_recvmsg(fd, &messages[0].msg_hdr, flags & ~MSG_WAITFORONE);

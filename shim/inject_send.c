@@ -3,6 +3,7 @@
 
 #include "shim/below.h"
 #include "shim/inject_connect.h"
+#include "shim/inject_datagram.h"
 #include "shim/passage.h"
 #include "shim/vectors.h"
 
@@ -10,6 +11,8 @@ struct to {
 	const struct sockaddr *address;
 	socklen_t length;
 };
+
+static const struct to peer;
 
 static struct move sending(move_make *make, int fd, const struct iovec *vectors, size_t count,
 		int flags)
@@ -30,6 +33,20 @@ static bool is_data(const void *data, size_t size)
 	return (ssize_t)size > 0 && pointer_may_be_read(data);
 }
 
+/* The call as a message. */
+static ssize_t send_datagram(int fd, const struct iovec *vectors, size_t count, int flags,
+		struct to to)
+{
+	struct msghdr message = {
+		.msg_name = (void *)(uintptr_t)to.address,
+		.msg_namelen = to.length,
+		.msg_iov = (struct iovec *)(uintptr_t)vectors,
+		.msg_iovlen = count,
+	};
+
+	return datagram_send(fd, &message, flags);
+}
+
 static ssize_t make_write(const struct move *move, const struct iovec *vectors, size_t count,
 		size_t size)
 {
@@ -45,6 +62,8 @@ static ssize_t inject_write(int fd, const void *data, size_t size)
 	struct iovec vector = { (void *)(uintptr_t)data, size };
 	struct move move;
 
+	if (!slot && datagram_concerns(fd))
+		return send_datagram(fd, &vector, 1, 0, peer);
 	if (!slot || !is_data(data, size))
 		return below()->write(fd, data, size);
 	move = sending(make_write, fd, &vector, 1, 0);
@@ -57,6 +76,8 @@ static ssize_t inject_writev(int fd, const struct iovec *vectors, int count)
 	struct slot *slot = passage_find(fd, &connection);
 	struct move move;
 
+	if (!slot && vectors_may_be_read(vectors, (size_t)count) && datagram_concerns(fd))
+		return send_datagram(fd, vectors, (size_t)count, 0, peer);
 	if (!slot || !vectors_size(vectors, (size_t)count))
 		return below()->writev(fd, vectors, count);
 	move = sending(make_write, fd, vectors, (size_t)count, 0);
@@ -89,6 +110,8 @@ static ssize_t inject_sendto(int fd, const void *data, size_t size, int flags,
 		return below()->sendto(fd, data, size, flags, address, length);
 	}
 	slot = passage_find(fd, &connection);
+	if (!slot && datagram_concerns(fd))
+		return send_datagram(fd, &vector, 1, flags, to);
 	if (!slot || !is_data(data, size) || flags & MSG_OOB)
 		return below()->sendto(fd, data, size, flags, address, length);
 	move = sending(make_sendto, fd, &vector, 1, flags);
@@ -111,6 +134,8 @@ static ssize_t inject_send(int fd, const void *data, size_t size, int flags)
 	struct iovec vector = { (void *)(uintptr_t)data, size };
 	struct move move;
 
+	if (!slot && datagram_concerns(fd))
+		return send_datagram(fd, &vector, 1, flags, peer);
 	if (!slot || !is_data(data, size) || flags & MSG_OOB)
 		return below()->send(fd, data, size, flags);
 	move = sending(make_send, fd, &vector, 1, flags);
@@ -145,6 +170,8 @@ static ssize_t inject_sendmsg(int fd, const struct msghdr *message, int flags)
 		return below()->sendmsg(fd, message, flags);
 	}
 	slot = passage_find(fd, &connection);
+	if (!slot && pointer_may_be_read(message) && datagram_concerns(fd))
+		return datagram_send(fd, message, flags);
 	if (!slot || flags & MSG_OOB || !is_message(message))
 		return below()->sendmsg(fd, message, flags);
 	move = sending(make_sendmsg, fd, message->msg_iov, message->msg_iovlen, flags);
@@ -158,6 +185,8 @@ static int inject_sendmmsg(int fd, struct mmsghdr *messages, unsigned int count,
 	struct connection *connection;
 	ssize_t result;
 
+	if (count && pointer_may_be_read(messages) && datagram_concerns(fd))
+		return datagram_send_many(fd, messages, count, flags);
 	if (!count || !pointer_may_be_read(messages) ||
 			(!passage_find(fd, &connection) && !(flags & MSG_FASTOPEN)))
 		return below()->sendmmsg(fd, messages, count, flags);

@@ -36,15 +36,16 @@ struct strike {
 };
 
 enum slot_flag {
-	SLOT_HELD = 1 << 0,     /* an attempt: the kernel is done with it, the program shall not be */
+	SLOT_HELD = 1 << 0,     /* an attempt: the kernel is done with it, the program is not */
 	SLOT_FAILS = 1 << 1,    /* when it is let go, it fails with attempt_error */
 	SLOT_RESET = 1 << 2,    /* dead: ECONNRESET, or what `error` says, until it is closed */
 	SLOT_CLOSED = 1 << 3,   /* end of stream until it is closed */
-	SLOT_ANSWERS = 1 << 4,  /* the answer of this call has arrived: answer_due_ns is set or will be */
+	SLOT_ANSWERS = 1 << 4,  /* this call's answer is there: answer_due_ns is, or will be, set */
 	SLOT_LINGERS = 1 << 5,  /* the end of stream was seen: end_due_ns */
 	SLOT_WAITS = 1 << 6,    /* in_until_ns, out_until_ns */
-	SLOT_UNSENT = 1 << 8,   /* the last send was turned back: its call has yet to begin */
-	SLOT_INHERITED = 1 << 7 /* by fork: what never struck is the parent's to count */
+	SLOT_UNSENT = 1 << 7,   /* the last send was turned back: its call has yet to begin */
+	SLOT_JUDGED = 1 << 8,   /* of datagrams: what comes next was looked at already */
+	SLOT_INHERITED = 1 << 9 /* by fork: what never struck is the parent's to count */
 };
 
 struct slot {
@@ -54,8 +55,9 @@ struct slot {
 	_Atomic uint32_t count;      /* strikes in use */
 	_Atomic uint32_t call;       /* number of the unit, from 1 */
 	_Atomic int attempt_error, error;
-	_Atomic uint64_t rules;      /* fault_rules.generation that it was matched with */
-	_Atomic uint64_t attempt_ns, call_ns; /* the exchange's began_ns, of the attempt, the unit */
+	_Atomic uint64_t rules; /* fault_rules.generation that it was matched with */
+	/* The exchange's began_ns, of the attempt and of the unit. */
+	_Atomic uint64_t attempt_ns, call_ns;
 	_Atomic uint64_t attempt_due_ns, answer_due_ns, end_due_ns;
 	_Atomic uint64_t in_until_ns, out_until_ns;
 	struct strike strikes[SLOT_STRIKES];

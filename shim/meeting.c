@@ -77,6 +77,7 @@ static bool meet_interruption(struct crossing *crossing, struct strike *strike)
 static bool meet_again(struct crossing *crossing, struct strike *strike)
 {
 	struct slot *slot = crossing->sight.slot;
+	_Atomic uint64_t *until;
 
 	/* What is not ready says so itself. */
 	if (crossing->sight.is_blocking || !crossing_is_ready(crossing))
@@ -87,8 +88,8 @@ static bool meet_again(struct crossing *crossing, struct strike *strike)
 	}
 	if (!crossing_strikes(crossing, strike, STRIKE_DONE))
 		return true;
-	atomic_store_explicit(crossing_is_receiving(crossing) ? &slot->in_until_ns : &slot->out_until_ns,
-			crossing->sight.now_ns + EAGAIN_NS, memory_order_relaxed);
+	until = crossing_is_receiving(crossing) ? &slot->in_until_ns : &slot->out_until_ns;
+	atomic_store_explicit(until, crossing->sight.now_ns + EAGAIN_NS, memory_order_relaxed);
 	slot_set(slot, SLOT_WAITS);
 	return crossing_answer_again(crossing);
 }

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 struct pace {
-	_Atomic uint64_t paid_ns; /* what has moved is paid for until then; 0: nothing was asked yet */
+	_Atomic uint64_t paid_ns; /* what has moved is paid for until then; 0: nobody asked yet */
 };
 
 /* How many bytes may move now; 0 until there is a piece's worth. *ret_due_ns: when to ask again

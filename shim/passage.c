@@ -26,7 +26,7 @@ struct slot *passage_find(int fd, struct connection **ret_connection)
 	struct connection *connection = fd_table_find(fd);
 	struct slot *slot;
 
-	if (!connection || process_is_vfork_child() ||
+	if (!connection || connection->kind == FD_DATAGRAM || process_is_vfork_child() ||
 			exchange_has(&connection->exchange, EXCHANGE_CUT | EXCHANGE_TIMED_OUT))
 		return NULL;
 	slot = slot_of(connection);
