@@ -146,19 +146,26 @@ static bool empty_report(const struct fault_run *run)
 }
 
 /* Each run counts its connections from 1; those that it starts itself are part of it. */
-static uint64_t number_run(void)
+static uint64_t number_run(bool *ret_is_outermost)
 {
 	const char *given = getenv(RUN_VARIABLE);
 	uint64_t number = 0;
 	char text[24];
 
+	*ret_is_outermost = false;
 	if (given && given[0] && !text_count(given, &number))
 		return number;
+	*ret_is_outermost = true;
 	number = clock_now_ns() << 8 ^ (uint64_t)getpid();
 	number &= INT64_MAX;
 	snprintf(text, sizeof(text), "%" PRIu64, number);
 	set_variable(RUN_VARIABLE, text);
 	return number;
+}
+
+static uint64_t load_key(const struct fault_record *record)
+{
+	return atomic_load_explicit(&record->key, memory_order_relaxed);
 }
 
 /* The records of the rules, in which the processes count. */
@@ -185,6 +192,14 @@ static bool claim_records(struct fault_run *run, uint64_t number)
 		fault_describe(fault, text, sizeof(text));
 		run->records[i] = fault_table_claim(&segment->faults, fault, text, number,
 				clock_now_ns());
+		if (run->records[i]) {
+			run->keys[i] = load_key(run->records[i]);
+		} else if (run->requires_hits) {
+			terminal_complain("run: --require-hits: expected room to count %s, got "
+					  "none, as %d other rules are; see 'shunt fault list'",
+					fault->name, FAULT_TABLE_SIZE);
+			return false;
+		}
 	}
 	return true;
 }
@@ -200,7 +215,7 @@ bool fault_run_begin(struct fault_run *run, const struct config *config)
 	if (run->report && !(set_path(REPORT_VARIABLE, "--report", run->report) &&
 			empty_report(run)))
 		return false;
-	number = number_run();
+	number = number_run(&run->is_outermost);
 	return !fault_run_stays(run, config) || claim_records(run, number);
 }
 
@@ -212,13 +227,16 @@ static uint64_t tell_rule(const struct fault_run *run, size_t index, char line[L
 	size_t length = strlen(line);
 	struct fault_counts counts;
 	char text[FAULT_COUNTS_SIZE] = "not counted, as 32 other rules were";
+	bool is_counted = record && load_key(record) == run->keys[index];
 
-	if (record) {
+	if (is_counted) {
 		counts = fault_counts_of_record(record);
 		fault_counts_describe(&counts, text);
+		if (run->is_outermost)
+			fault_record_forget(record);
 	}
 	snprintf(line + length, LINE_SIZE - length, "%s%s: %s", length ? "; " : "", name, text);
-	return record ? counts.injected : 0;
+	return is_counted ? counts.injected : 0;
 }
 
 bool fault_run_end(const struct fault_run *run)

@@ -14,6 +14,8 @@ struct fault_run {
 	/* After fault_run_begin(): */
 	const struct config *config;
 	struct fault_record *records[FAULT_TABLE_SIZE]; /* of config's rules; NULL: none was free */
+	uint64_t keys[FAULT_TABLE_SIZE]; /* of the records, as long as they are the rules' */
+	bool is_outermost; /* no other `run` counts in them */
 	bool is_counted; /* the segment can be read */
 };
 

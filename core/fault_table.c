@@ -25,7 +25,7 @@ enum record_state { RECORD_FREE, RECORD_CLAIMING, RECORD_LIVE, RECORD_VACANT };
 #define RUN_ADDED UINT64_MAX
 #define MAX_ROUNDS 32
 
-/* What a rule that begins anew leaves behind. */
+/* From the counters to the texts. */
 #define COUNTERS_BEGIN offsetof(struct fault_record, connections)
 #define COUNTERS_END offsetof(struct fault_record, name)
 
@@ -71,29 +71,11 @@ static uint64_t load(const _Atomic uint64_t *word)
 	return atomic_load_explicit(word, memory_order_relaxed);
 }
 
-static uint64_t distance(uint64_t a, uint64_t b)
-{
-	return a > b ? a - b : b - a;
-}
-
-/* Stopped clocks and another boot's times count as long ago as well. */
-static bool is_forgotten(const struct fault_record *record, uint64_t now_ns)
-{
-	return distance(now_ns, load(&record->used_ns)) > FAULT_FORGOTTEN_NS;
-}
-
-bool fault_record_is_over(const struct fault_record *record, uint64_t now_ns)
-{
-	uint64_t ends_ns = load(&record->ends_ns);
-
-	return ends_ns && ends_ns <= now_ns;
-}
-
 static bool can_be_claimed(const struct fault_record *record, uint64_t key, uint64_t now_ns)
 {
 	if (state_of(key) == RECORD_LIVE && load(&record->ends_ns))
 		return fault_record_is_over(record, now_ns);
-	return is_forgotten(record, now_ns);
+	return fault_record_is_forgotten(record, now_ns);
 }
 
 static struct fault_record *find(const struct search *search)
@@ -198,16 +180,6 @@ static struct fault_record *get(const struct search *search)
 	return record;
 }
 
-/* Its numbers begin at 1 again. */
-static void begin_anew(struct fault_record *record, uint64_t now_ns)
-{
-	uint64_t key = atomic_load_explicit(&record->key, memory_order_relaxed);
-
-	words_store((char *)record + COUNTERS_BEGIN, NULL, COUNTERS_END - COUNTERS_BEGIN,
-			&record->key, key);
-	atomic_store_explicit(&record->began_ns, now_ns, memory_order_relaxed);
-}
-
 /* False where the text had to be shortened. */
 static bool search_init(struct search *search, struct fault_table *table, const struct fault *fault,
 		const char *text, uint64_t run, uint64_t now_ns)
@@ -229,10 +201,10 @@ struct fault_record *fault_table_claim(struct fault_table *table, const struct f
 		return NULL;
 	uint64_t used_ns = load(&record->used_ns);
 	/* Of those that come at once, one wins the swap. */
-	if (run == 0 && is_forgotten(record, now_ns)) {
+	if (run == 0 && fault_record_is_forgotten(record, now_ns)) {
 		if (atomic_compare_exchange_strong_explicit(&record->used_ns, &used_ns, now_ns,
 			memory_order_relaxed, memory_order_relaxed))
-			begin_anew(record, now_ns);
+			fault_record_begin_anew(record, now_ns);
 	} else {
 		atomic_store_explicit(&record->used_ns, now_ns, memory_order_relaxed);
 	}
@@ -285,7 +257,7 @@ bool fault_table_add(struct fault_table *table, const struct fault *fault, const
 		return false;
 	/* The same again: it may have been there, running or over. */
 	if (load(&record->began_ns) != now_ns)
-		begin_anew(record, now_ns);
+		fault_record_begin_anew(record, now_ns);
 	atomic_store_explicit(&record->ends_ns, search.ends_ns, memory_order_relaxed);
 	end_added(table, fault->name, record, now_ns);
 	return true;
@@ -334,68 +306,4 @@ bool fault_table_read(const struct fault_table *table, uint32_t index, uint64_t 
 	ret->is_added = ret->ends_ns != 0;
 	ret->is_over = ret->is_added && ret->ends_ns <= now_ns;
 	return true;
-}
-
-static void add_one(_Atomic uint64_t *counter)
-{
-	atomic_fetch_add_explicit(counter, 1, memory_order_relaxed);
-}
-
-uint32_t fault_record_connection(struct fault_record *record, uint64_t now_ns)
-{
-	atomic_store_explicit(&record->used_ns, now_ns, memory_order_relaxed);
-	return (uint32_t)atomic_fetch_add_explicit(&record->connections, 1,
-		memory_order_relaxed) + 1;
-}
-
-/* The start of the stretch of `every` is taken by one alone. */
-static bool take_stretch(struct fault_record *record, uint64_t every_ns, uint64_t now_ns)
-{
-	uint64_t struck_ns = load(&record->struck_ns);
-
-	/* Who comes late must not turn it back; but a time far ahead is of another boot. */
-	if (struck_ns && struck_ns > now_ns && struck_ns - now_ns <= FAULT_FORGOTTEN_NS)
-		return false;
-	if (struck_ns && struck_ns <= now_ns && now_ns - struck_ns < every_ns)
-		return false;
-	return atomic_compare_exchange_strong_explicit(&record->struck_ns, &struck_ns, now_ns,
-		memory_order_relaxed, memory_order_relaxed);
-}
-
-static bool take_time(struct fault_record *record, uint32_t times)
-{
-	uint64_t injected = load(&record->injected);
-
-	do {
-		if (times && injected >= times)
-			return false;
-	} while (!atomic_compare_exchange_weak_explicit(&record->injected, &injected, injected + 1,
-		memory_order_relaxed, memory_order_relaxed));
-	return true;
-}
-
-bool fault_record_strike(struct fault_record *record, const struct fault *fault, uint64_t now_ns)
-{
-	atomic_store_explicit(&record->used_ns, now_ns, memory_order_relaxed);
-	if ((!fault->every_ns || take_stretch(record, fault->every_ns, now_ns)) &&
-			take_time(record, fault->times))
-		return true;
-	fault_record_suppressed(record, FAULT_BY_TIMES);
-	return false;
-}
-
-void fault_record_seen(struct fault_record *record)
-{
-	add_one(&record->seen);
-}
-
-void fault_record_matched(struct fault_record *record)
-{
-	add_one(&record->matched);
-}
-
-void fault_record_suppressed(struct fault_record *record, enum fault_reason reason)
-{
-	if ((unsigned int)reason < FAULT_REASON_COUNT)
-		add_one(&record->suppressed[reason]);
 }

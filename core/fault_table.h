@@ -7,43 +7,21 @@
 #ifndef SHUNT_CORE_FAULT_TABLE_H
 #define SHUNT_CORE_FAULT_TABLE_H
 
-#include <assert.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/fault.h"
+#include "core/fault_record.h"
 
 #define FAULT_TABLE_SIZE 32
-#define FAULT_TEXT_SIZE	 256
-/* A rule of the environment that no process had for so long begins anew. */
-#define FAULT_FORGOTTEN_NS 60000000000ull
 /* Rules that were added by hand end after this, unless said otherwise. */
 #define FAULT_ADDED_FOR_NS 60000000000ull
-
-struct fault_record {
-	_Atomic uint64_t key;       /* state, turn, hash of rule and run; 0: free */
-	_Atomic uint64_t began_ns;  /* CLOCK_MONOTONIC */
-	_Atomic uint64_t used_ns;
-	_Atomic uint64_t ends_ns;   /* of a rule added by hand; 0: it is the environment's */
-	_Atomic uint64_t connections; /* numbers given out */
-	_Atomic uint64_t seen;      /* calls that were looked at */
-	_Atomic uint64_t matched;   /* units that the rule was asked about */
-	_Atomic uint64_t injected;
-	_Atomic uint64_t struck_ns; /* last, for `every` */
-	_Atomic uint64_t suppressed[FAULT_REASON_COUNT];
-	char name[RULE_NAME_SIZE];
-	char text[FAULT_TEXT_SIZE]; /* the rule, without its name; shortened if longer */
-	uint64_t reserved[8];
-};
 
 struct fault_table {
 	_Atomic uint64_t generation; /* changes with every rule added or cleared by hand */
 	uint64_t reserved[7];
 	struct fault_record records[FAULT_TABLE_SIZE];
 };
-
-static_assert(sizeof(struct fault_record) == 512, "fault layout is shared: bump SEGMENT_VERSION");
 
 /*
  * The record of a rule, made if missing; NULL where all are taken. `run` tells runs of `shunt run`
@@ -77,20 +55,5 @@ struct fault_view {
 /* False where index is out of range or nothing is there. */
 bool fault_table_read(const struct fault_table *table, uint32_t index, uint64_t now_ns,
 		struct fault_view *ret);
-
-/* Gives a connection its number, from 1. */
-uint32_t fault_record_connection(struct fault_record *record, uint64_t now_ns);
-
-/* About to strike: false where `times` or `every` forbid it; counted as injected otherwise, or as
- * suppressed. Of all that ask at once, exactly `times` are told true. */
-bool fault_record_strike(struct fault_record *record, const struct fault *fault, uint64_t now_ns);
-
-/* A call was looked at; a unit matched; it was not struck. */
-void fault_record_seen(struct fault_record *record);
-void fault_record_matched(struct fault_record *record);
-void fault_record_suppressed(struct fault_record *record, enum fault_reason reason);
-
-/* Is it one of a rule added by hand whose time has passed? */
-bool fault_record_is_over(const struct fault_record *record, uint64_t now_ns);
 
 #endif

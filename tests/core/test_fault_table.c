@@ -127,6 +127,25 @@ Test(fault_table, when_it_is_full_forgotten_rules_and_those_that_are_over_yield)
 	cr_expect_eq(record->connections, 0);
 }
 
+Test(fault_table, the_record_of_a_run_that_is_over_can_be_read_until_it_is_needed)
+{
+	struct fault_record *over = NULL;
+	struct fault_view view;
+
+	for (uint64_t run = 1; run <= FAULT_TABLE_SIZE; run++) {
+		over = claim("A", "redis refuse", run, NOW);
+		cr_assert_not_null(over);
+	}
+	fault_record_seen(over);
+	cr_expect_null(claim("B", "redis refuse", 99, NOW));
+	fault_record_forget(over);
+	cr_assert(fault_table_read(&table, (uint32_t)(over - table.records), NOW, &view));
+	cr_expect_eq(view.seen, 1);
+	cr_expect_eq(claim("B", "redis refuse", 99, NOW), over);
+	cr_expect_eq(over->seen, 0);
+	cr_expect_null(claim("C", "redis refuse", 99, NOW));
+}
+
 Test(fault_table, a_long_text_is_shortened_or_not_added)
 {
 	char text[400] = "redis refuse proc=";
@@ -217,49 +236,6 @@ Test(fault_table, what_is_added_is_cleared_by_name_or_altogether)
 	cr_expect_eq(fault_table_clear(&table, NULL, NOW + 2), 2);
 	cr_expect_not(added("B", NOW + 2, &view));
 	cr_expect_eq(fault_record_connection(claim("A", "redis hang", 0, NOW), NOW), 1);
-}
-
-Test(fault_table, a_rule_strikes_so_often)
-{
-	struct fault fault = fault_of("A", "redis refuse times=3");
-	struct fault_record *record = claim("A", "redis refuse times=3", 0, NOW);
-
-	for (int i = 0; i < 5; i++)
-		cr_expect_eq(fault_record_strike(record, &fault, NOW), i < 3, "%d", i);
-	cr_expect(record->injected == 3 && record->suppressed[FAULT_BY_TIMES] == 2);
-	fault.times = 0;
-	cr_expect(fault_record_strike(record, &fault, NOW));
-}
-
-Test(fault_table, a_rule_strikes_once_in_so_long)
-{
-	struct fault fault = fault_of("A", "redis refuse every=5s");
-	struct fault_record *record = claim("A", "redis refuse every=5s", 0, NOW);
-
-	cr_expect(fault_record_strike(record, &fault, NOW));
-	cr_expect_not(fault_record_strike(record, &fault, NOW + 5 * SECOND - 1));
-	cr_expect(fault_record_strike(record, &fault, NOW + 5 * SECOND));
-	cr_expect_not(fault_record_strike(record, &fault, NOW + 6 * SECOND));
-	cr_expect_eq(record->suppressed[FAULT_BY_TIMES], 2);
-	cr_expect_not(fault_record_strike(record, &fault, NOW + 1), "a thread may come late");
-	cr_expect_not(fault_record_strike(record, &fault, NOW - 50 * SECOND));
-	record->struck_ns = UINT64_MAX;
-	cr_expect(fault_record_strike(record, &fault, NOW), "a time to come is no time");
-}
-
-Test(fault_table, counts_what_happened)
-{
-	struct fault_record *record = claim("A", "redis refuse", 0, NOW);
-	struct fault_view view;
-
-	fault_record_seen(record);
-	fault_record_seen(record);
-	fault_record_matched(record);
-	fault_record_suppressed(record, FAULT_BY_MODE);
-	fault_record_suppressed(record, FAULT_REASON_COUNT);
-	cr_assert(fault_table_read(&table, 0, NOW, &view));
-	cr_expect(view.seen == 2 && view.matched == 1 && view.injected == 0);
-	cr_expect_eq(view.suppressed[FAULT_BY_MODE], 1);
 }
 
 /* Who died in the middle of a claim leaves it to the next of that rule, and to all after a while.

@@ -316,6 +316,17 @@ class RunOptions(_Run):
 		self.assertIn('--require-hits: expected a segment in which hits can be counted',
 			self.refused('--fault', RULE, '--require-hits'))
 
+	def test_many_runs_after_each_other_are_counted(self):
+		for _ in range(40):
+			result = self.run_program([SHUNT, 'run', '--fault', RULE, '--verbose', 'true'])
+			self.assertIn('shunt: RUN1: 0 calls seen, 0 matched, 0 injected\n', result.stderr)
+
+	def test_hits_that_cannot_be_counted_are_not_required(self):
+		for number in range(32):
+			self.shunt('fault', 'add', f'F{number}', 'x.internal refuse', '--for', '1h')
+		self.assertIn('--require-hits: expected room to count RUN1, got none',
+			self.refused('--fault', RULE, '--require-hits'))
+
 	def test_no_hit_is_125(self):
 		result = self.stay('sh', '-c', 'echo ran; exit 3', options=['--require-hits'])
 		self.assertEqual((result.returncode, result.stdout), (125, 'ran\n'), result)
