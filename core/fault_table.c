@@ -25,7 +25,6 @@ enum record_state { RECORD_FREE, RECORD_CLAIMING, RECORD_LIVE, RECORD_VACANT };
 #define RUN_ADDED UINT64_MAX
 #define MAX_ROUNDS 32
 
-/* From the counters to the texts. */
 #define COUNTERS_BEGIN offsetof(struct fault_record, connections)
 #define COUNTERS_END offsetof(struct fault_record, name)
 
