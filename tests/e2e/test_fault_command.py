@@ -51,9 +51,14 @@ class _Run(harness.Case):
 
 	def start_listener(self, signals, **keywords):
 		process = self.start(self.arguments(harness.PYTHON, '-c', LISTENER, signals),
-			stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **keywords)
-		self.assertEqual(process.stdout.readline(), b'ready\n')
+			stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0, **keywords)
+		self.assertEqual(self.read_line(process), 'ready\n')
 		return process
+
+	def read_line(self, process):
+		"""Of one that was started without a buffer."""
+		self.assertTrue(select.select([process.stdout], [], [], 60)[0], 'it is silent')
+		return process.stdout.readline().decode()
 
 	def quit(self, process):
 		out, err = process.communicate(b'quit\n', 60)
@@ -114,7 +119,7 @@ class RunStays(_Run):
 		process = self.start_listener(','.join(names))
 		for name in names:
 			process.send_signal(getattr(signal, name))
-			self.assertEqual(process.stdout.readline().decode(), name + '\n')
+			self.assertEqual(self.read_line(process), name + '\n')
 		self.assertEqual(self.quit(process), [])
 
 	def test_what_kills_us_kills_the_command(self):
@@ -159,7 +164,7 @@ class Terminal:
 	"""An interactive bash on a terminal of its own."""
 
 	def __init__(self, case, env):
-		self.case, self.text = case, ''
+		self.case, self.text, self.earlier = case, '', ''
 		self.pid, self.fd = pty.fork()
 		if self.pid == 0:
 			os.chdir(case.scratch)
@@ -174,7 +179,7 @@ class Terminal:
 		os.waitpid(self.pid, 0)
 
 	def type(self, text):
-		self.text = ''
+		self.earlier, self.text = self.earlier + self.text, ''
 		os.write(self.fd, text.encode())
 
 	def expect(self, pattern):
@@ -208,7 +213,8 @@ class JobControl(_Run):
 		self.terminal.expect(r'SIGQUIT\r')
 		self.terminal.type('quit\n')
 		self.terminal.expect('status=7')
-		self.assertNotIn('SIG', self.terminal.text)
+		text = self.terminal.earlier + self.terminal.text
+		self.assertEqual((text.count('SIGINT\r'), text.count('SIGQUIT\r')), (1, 1), text)
 
 	def test_it_is_stopped_and_goes_on_in_the_foreground(self):
 		self.listen('SIGCONT')
@@ -428,7 +434,8 @@ class RunHits(harness.Case):
 
 	def test_an_added_fault_reaches_a_process_that_runs_and_ends(self):
 		client = self.start([SHUNT, 'run', '--break', 'other.internal', '--', harness.PYTHON, '-c', CONNECTOR, str(self.port),
-			'lines'], library=False, extra=self.shunt_variables(), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+			'lines'], library=False, extra=self.shunt_variables(), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+			stderr=subprocess.DEVNULL)
 
 		def connect():
 			client.stdin.write(b'\n')
