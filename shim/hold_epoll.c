@@ -103,9 +103,13 @@ static bool may_be_meant(int set, int fd, uint32_t events)
 {
 	struct pollfd entry = { .fd = fd, .events = (short)events };
 	struct timespec none = { 0 };
+	bool is_ready;
 
-	return !withheld_is_away(set, fd) &&
-	       raw_syscall(SYS_ppoll, (long)&entry, 1, (long)&none, 0, 0, 0) == 1;
+	if (withheld_is_away(set, fd) || !own_calls_begin())
+		return false;
+	is_ready = raw_syscall(SYS_ppoll, (long)&entry, 1, (long)&none, 0, 0, 0) == 1;
+	own_calls_end();
+	return is_ready;
 }
 
 /* What of it to tell. */

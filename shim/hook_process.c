@@ -14,6 +14,7 @@
 #include "shim/resolver.h"
 #include "shim/runtime.h"
 #include "shim/thread.h"
+#include "shim/withheld.h"
 
 void process_ends(void)
 {
@@ -25,8 +26,10 @@ void process_ends(void)
 
 void process_alone_begins(void)
 {
-	if (!process_is_vfork_child())
-		thread_hold();
+	if (process_is_vfork_child())
+		return;
+	holds_release();
+	thread_hold();
 }
 
 void process_alone_ends(void)

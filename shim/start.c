@@ -20,6 +20,7 @@
 #include "shim/open_lookup.h"
 #include "shim/real.h"
 #include "shim/runtime.h"
+#include "shim/withheld.h"
 
 /* Most processes under a preload are not meant at all: find that out without reading anything else.
  */
@@ -128,7 +129,8 @@ static void start(char *const environment[])
 		backtrace_start();
 	open_lookup_start();
 	inject_start(program_invocation_short_name);
-	pthread_atfork(NULL, gate_fork_parent, gate_fork_child);
+	/* Parent and child share their epoll sets: both find in them what they registered. */
+	pthread_atfork(holds_release, gate_fork_parent, gate_fork_child);
 	pthread_atfork(NULL, NULL, inject_forked);
 	/* release: a hook that sees this sees all of the above. */
 	atomic_store_explicit(&runtime.is_active, true, memory_order_release);
