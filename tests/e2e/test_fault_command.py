@@ -144,9 +144,16 @@ class RunStays(_Run):
 
 	def test_it_stops_as_the_command_stops(self):
 		process = self.start(self.arguments('sh', '-c', 'kill -STOP $$; exit 9'), stderr=subprocess.DEVNULL)
-		_, status = os.waitpid(process.pid, os.WUNTRACED)
-		self.assertTrue(os.WIFSTOPPED(status), status)
-		self.assertEqual(os.WSTOPSIG(status), signal.SIGSTOP)
+		seen = []
+
+		def has_stopped():
+			pid, status = os.waitpid(process.pid, os.WUNTRACED | os.WNOHANG)
+			if pid:
+				seen.append(status)
+			return pid
+		wait_until(has_stopped, 60, 'it has stopped')
+		self.assertTrue(os.WIFSTOPPED(seen[0]), seen)
+		self.assertEqual(os.WSTOPSIG(seen[0]), signal.SIGSTOP)
 		process.send_signal(signal.SIGCONT)
 		self.assertEqual(process.wait(60), 9)
 
