@@ -117,7 +117,8 @@ static void hold_rate(const struct sight *sight, struct hold_times *times)
 		struct strike *strike = &sight->slot->strikes[i];
 		const struct fault *fault = strike_fault(strike);
 
-		if (fault->kind != FAULT_RATE || !strike_is(strike, STRIKE_ON))
+		if (fault->kind != FAULT_RATE || !strike_is(strike, STRIKE_ON) ||
+				inject_is_over(strike, sight->now_ns))
 			continue;
 		rate = strike_value(strike);
 		if (fault->direction & FAULT_IN &&

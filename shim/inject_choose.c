@@ -106,6 +106,11 @@ static struct fault_rule *rule_of(const struct strike *strike)
 	return fault_rule_at(atomic_load_explicit(&strike->rule, memory_order_relaxed));
 }
 
+bool inject_is_over(const struct strike *strike, uint64_t now_ns)
+{
+	return !fault_report_is_replayed() && fault_rule_is_over(rule_of(strike), now_ns);
+}
+
 static struct inject_unit unit_of(const struct slot *slot, const struct strike *strike)
 {
 	struct fault_rule *rule = rule_of(strike);

@@ -26,6 +26,9 @@ bool inject_concerns(struct slot *slot, struct connection *connection, int fd);
 bool inject_strikes(struct slot *slot, struct strike *strike, enum strike_state next,
 		const struct connection *connection, uint64_t now_ns);
 
+/* Is its rule over (not in a replay, where a rule has no end)? What goes on, ends then. */
+bool inject_is_over(const struct strike *strike, uint64_t now_ns);
+
 /* It cannot be carried out. */
 void inject_is_suppressed(struct slot *slot, struct strike *strike, enum fault_reason reason);
 

@@ -121,6 +121,8 @@ static bool meet_rate(struct crossing *crossing, struct strike *strike)
 	}
 	if (!strike_is(strike, STRIKE_ON) && !crossing_strikes(crossing, strike, STRIKE_ON))
 		return true;
+	if (inject_is_over(strike, crossing->sight.now_ns))
+		return true;
 	while (!(room = pace_room(pace, rate, crossing->sight.now_ns, &due_ns))) {
 		if (!crossing->sight.is_blocking)
 			return crossing_answer_again(crossing);

@@ -22,23 +22,31 @@ static uint64_t time_of(uint64_t bytes, uint64_t rate)
 			(uint64_t)((unsigned __int128)(bytes % rate) * SECOND_NS / rate);
 }
 
-static uint64_t paid_until(struct pace *pace, uint64_t now_ns)
+/* Of a byte at least. */
+static uint64_t piece_ns(uint64_t rate)
+{
+	uint64_t one_ns = time_of(1, rate) + 1;
+
+	return one_ns > PIECE_NS ? one_ns : PIECE_NS;
+}
+
+static uint64_t paid_until(struct pace *pace, uint64_t rate, uint64_t now_ns)
 {
 	uint64_t paid_ns = atomic_load_explicit(&pace->paid_ns, memory_order_relaxed);
+	uint64_t burst_ns = piece_ns(rate) > BURST_NS ? piece_ns(rate) : BURST_NS;
 
 	if (!paid_ns && atomic_compare_exchange_strong_explicit(&pace->paid_ns, &paid_ns, now_ns,
 				memory_order_relaxed, memory_order_relaxed))
 		return now_ns;
-	return paid_ns + BURST_NS < now_ns ? now_ns - BURST_NS : paid_ns;
+	return paid_ns + burst_ns < now_ns ? now_ns - burst_ns : paid_ns;
 }
 
 uint64_t pace_room(struct pace *pace, uint64_t bytes_a_second, uint64_t now_ns,
 		uint64_t *ret_due_ns)
 {
-	uint64_t rate = clamp(bytes_a_second), paid_ns = paid_until(pace, now_ns);
-	uint64_t one_ns = time_of(1, rate), piece_ns = one_ns > PIECE_NS ? one_ns + 1 : PIECE_NS;
+	uint64_t rate = clamp(bytes_a_second), paid_ns = paid_until(pace, rate, now_ns);
 
-	*ret_due_ns = paid_ns + piece_ns;
+	*ret_due_ns = paid_ns + piece_ns(rate);
 	if (now_ns < *ret_due_ns)
 		return 0;
 	return (uint64_t)((unsigned __int128)(now_ns - paid_ns) * rate / SECOND_NS);
@@ -50,7 +58,7 @@ void pace_take(struct pace *pace, uint64_t bytes_a_second, uint64_t bytes, uint6
 
 	do {
 		old_ns = atomic_load_explicit(&pace->paid_ns, memory_order_relaxed);
-		new_ns = paid_until(pace, now_ns) + time_of(bytes, rate);
+		new_ns = paid_until(pace, rate, now_ns) + time_of(bytes, rate);
 	} while (!atomic_compare_exchange_weak_explicit(&pace->paid_ns, &old_ns, new_ns,
 			memory_order_relaxed, memory_order_relaxed));
 }
