@@ -127,7 +127,7 @@ class Drop(_Datagrams):
 			yield ['node', '-e', NODE, str(self.port), str(count)]
 
 	def test_a_share_of_them(self):
-		self.strike('drop dir=out 30%')
+		self.strike('drop dir=out 50%')
 		answers = self.ask(20)
 		lost = {i['call'] for i in self.injections() if i['call'] <= 20}
 		self.assertIn(len(lost), range(1, 20))
