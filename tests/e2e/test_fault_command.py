@@ -98,14 +98,15 @@ class RunStays(_Run):
 			self.assertEqual(int(process.communicate(timeout=60)[0]), process.pid)
 
 	def test_the_command_is_in_our_process_group_with_our_signals(self):
-		script = 'grep -E "^(Sig(Blk|Ign|Cgt)|NSpgid)" /proc/self/status'
+		# Not by a shell, which has its own mind about them.
+		command = ['grep', '-E', '^(Sig(Blk|Ign|Cgt)|NSpgid)', '/proc/self/status']
 		def prepare():
 			signal.signal(signal.SIGCHLD, signal.SIG_IGN)
 			signal.signal(signal.SIGHUP, signal.SIG_IGN)
 			signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR2])
 		for preexec in (None, prepare):
 			seen = []
-			for argv in (['sh', '-c', script], self.arguments('sh', '-c', script)):
+			for argv in (command, self.arguments(*command)):
 				process = self.start(argv, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
 					preexec_fn=preexec)
 				out = process.communicate(timeout=60)[0].decode()
@@ -132,6 +133,7 @@ class RunStays(_Run):
 	def test_a_pipe_ends_when_the_command_closes_it(self):
 		process = self.start(self.arguments('sh', '-c', 'exec 1>&-; read line; exit 3'),
 			stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+		self.assertTrue(select.select([process.stdout], [], [], 60)[0], 'the pipe is still open')
 		self.assertEqual(process.stdout.read(), b'')
 		self.assertIsNone(process.poll())
 		process.communicate(b'on\n', 60)
