@@ -17,9 +17,19 @@
 
 #define READING (EPOLLIN | EPOLLPRI | EPOLLRDHUP | EPOLLHUP | EPOLLERR)
 
-bool arrival_is_watched(const struct slot *slot)
+bool arrival_is_watched(struct slot *slot, uint64_t now_ns)
 {
-	return slot_has_kind(slot, FAULT_LATENCY) || slot_has(slot, SLOT_ANSWERS);
+	uint64_t due_ns = atomic_load_explicit(&slot->answer_due_ns, memory_order_relaxed);
+
+	if (slot_has_kind(slot, FAULT_LATENCY))
+		return true;
+	if (!slot_has(slot, SLOT_ANSWERS))
+		return false;
+	if (!due_ns || due_ns > now_ns)
+		return true;
+	/* It was let go: what comes after it is none of ours. */
+	slot_clear(slot, SLOT_ANSWERS);
+	return false;
 }
 
 static bool may_delay(const struct sight *sight)
@@ -83,7 +93,7 @@ uint64_t arrival_answer_ns(const struct sight *sight)
 {
 	struct slot *slot = sight->slot;
 
-	if (!arrival_is_watched(slot))
+	if (!arrival_is_watched(slot, sight->now_ns))
 		return 0;
 	return due_ns(sight, SLOT_ANSWERS, FAULT_LATENCY, &slot->answer_due_ns);
 }

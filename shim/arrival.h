@@ -22,7 +22,7 @@ struct sight {
 };
 
 /* May an answer of this connection come late, or is one held already? */
-bool arrival_is_watched(const struct slot *slot);
+bool arrival_is_watched(struct slot *slot, uint64_t now_ns);
 
 /* The kernel has data, or its end: until when is it held? 0: not at all. */
 uint64_t arrival_answer_ns(const struct sight *sight);

@@ -126,7 +126,7 @@ bool barrier_lets(struct crossing *crossing)
 		return false;
 	if (!meet_all(crossing))
 		return false;
-	return !crossing_is_receiving(crossing) || !arrival_is_watched(slot) ||
+	return !crossing_is_receiving(crossing) || !arrival_is_watched(slot, crossing->sight.now_ns) ||
 	       wait_for_answer(crossing);
 }
 

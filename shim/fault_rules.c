@@ -26,10 +26,16 @@ static struct fault_rule *rule_next(void)
 	return count < FAULT_RULES_MAX ? &fault_rules.rules[count] : NULL;
 }
 
+/* Of what is connected to. */
+static bool wants_names(const struct fault *fault)
+{
+	return !fault->is_lookup && target_wants_names(&fault->target);
+}
+
 /* release: who sees the number sees the rule. */
 static void rule_publish(struct fault_rule *rule)
 {
-	runtime.config.wants_names |= target_wants_names(&rule->fault.target);
+	runtime.config.wants_names |= wants_names(&rule->fault);
 	atomic_fetch_add_explicit(&fault_rules.count, 1, memory_order_release);
 }
 
@@ -181,9 +187,9 @@ bool fault_rules_want_name(const char *name)
 	uint32_t count = fault_rules.rules ? fault_rules_count() : 0;
 
 	for (uint32_t i = 0; i < count; i++) {
-		const struct target *target = &fault_rules.rules[i].fault.target;
+		const struct fault *fault = &fault_rules.rules[i].fault;
 
-		if (target_wants_names(target) && target_matches(target, &endpoint))
+		if (wants_names(fault) && target_matches(&fault->target, &endpoint))
 			return true;
 	}
 	return false;

@@ -2,6 +2,7 @@
 #include "shim/inject_choose.h"
 
 #include <errno.h>
+#include <sys/syscall.h>
 
 #include "core/clock.h"
 #include "core/format.h"
@@ -9,9 +10,12 @@
 #include "shim/endpoint.h"
 #include "shim/fault_report.h"
 #include "shim/names.h"
+#include "shim/own_call.h"
+#include "shim/raw.h"
 #include "shim/socket_ask.h"
 
 #define EVENT_EACH_NS 1000000000ull
+#define TURN_TRIES    1000
 
 #define KIND(kind) (1u << FAULT_##kind)
 /* What is over when the attempt is. */
@@ -213,6 +217,30 @@ static void end_all(struct slot *slot)
 	end_unit(slot, false);
 }
 
+/*
+ * Rules that strike the same connections count them alike, whatever the threads do: so a connection
+ * gets its numbers in one go. Whoever has the turn makes no system call meanwhile; who waits for it
+ * in vain (it interrupted that thread, a signal handler) goes on without.
+ */
+static _Atomic bool is_numbering;
+
+static void turn_take(void)
+{
+	for (int i = 0; i < TURN_TRIES; i++) {
+		if (!atomic_exchange_explicit(&is_numbering, true, memory_order_acquire))
+			return;
+		if (own_calls_begin()) {
+			raw_syscall(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
+			own_calls_end();
+		}
+	}
+}
+
+static void turn_end(void)
+{
+	atomic_store_explicit(&is_numbering, false, memory_order_release);
+}
+
 void inject_attempt_begins(struct slot *slot, const struct connection *connection,
 		const uint32_t *rules, uint32_t count, uint64_t now_ns)
 {
@@ -221,12 +249,12 @@ void inject_attempt_begins(struct slot *slot, const struct connection *connectio
 	/* Of the connection that had the memory before. */
 	end_unit(slot, false);
 	slot_begin(slot, connection, 1);
-	for (uint32_t i = 0; i < count; i++) {
-		struct strike *strike = add_rule(slot, rules[i], now_ns);
-
-		if (strike)
-			choose(slot, strike, now_ns);
-	}
+	turn_take();
+	for (uint32_t i = 0; i < count; i++)
+		add_rule(slot, rules[i], now_ns);
+	turn_end();
+	for (uint32_t i = 0; i < slot_count(slot); i++)
+		choose(slot, &slot->strikes[i], now_ns);
 	slot_count_kinds(slot);
 	atomic_store_explicit(&slot->rules, generation, memory_order_relaxed);
 }
@@ -352,5 +380,6 @@ static void inherit(struct slot *slot)
 
 void inject_choices_forked(void)
 {
+	turn_end();
 	slots_each(inherit);
 }

@@ -28,6 +28,11 @@ struct attempt {
 	bool is_blocking;
 };
 
+static uint32_t generation_of(const struct connection *connection)
+{
+	return atomic_load_explicit(&connection->generation, memory_order_relaxed);
+}
+
 static int connect_really(const struct attempt *attempt)
 {
 	return below()->connect(attempt->fd, attempt->address, attempt->length);
@@ -38,6 +43,7 @@ static int connect_really(const struct attempt *attempt)
 static int come_late(const struct attempt *attempt, int error)
 {
 	uint64_t due_ns = attempt->now_ns + attempt->delay_ns, until_ns = due_ns, own_ns;
+	uint32_t generation = generation_of(attempt->connection);
 	bool sleeps_on_socket = !error && !attempt->error;
 
 	held_attempt_begin(attempt->slot, due_ns, error);
@@ -56,7 +62,9 @@ static int come_late(const struct attempt *attempt, int error)
 		errno = EINPROGRESS;
 		return -1;
 	}
-	held_attempt_end(attempt->slot);
+	/* Closed meanwhile, it may be another's. */
+	if (generation_of(attempt->connection) == generation)
+		held_attempt_end(attempt->slot);
 	errno = error;
 	return error ? -1 : 0;
 }
@@ -200,11 +208,6 @@ static struct connection *track(int fd, uint64_t now_ns)
 	call_set_judge(connection, (struct judge){ NULL, NULL }, 0);
 	exchange_begin(&connection->exchange, now_ns);
 	return connection;
-}
-
-static uint32_t generation_of(const struct connection *connection)
-{
-	return atomic_load_explicit(&connection->generation, memory_order_relaxed);
 }
 
 /* What gate_connected() does for those that it knows. */

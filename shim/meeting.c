@@ -151,7 +151,9 @@ static bool meet_silence(struct crossing *crossing, struct strike *strike)
 
 static bool meet_corruption(struct crossing *crossing, struct strike *strike)
 {
-	if (!(crossing->flags & MSG_PEEK) && crossing->is_in_sight && !crossing->corrupts)
+	/* What is sent without a copy must stay where it is for longer than ours does. */
+	if (!(crossing->flags & (MSG_PEEK | MSG_ZEROCOPY)) && crossing->is_in_sight &&
+			!crossing->corrupts)
 		crossing->corrupts = strike;
 	return true;
 }

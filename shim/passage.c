@@ -153,6 +153,7 @@ ssize_t passage_move(const struct move *move, struct connection *connection, str
 		.flags = move->flags,
 		.is_in_sight = move->count,
 	};
+	uint32_t generation = atomic_load_explicit(&connection->generation, memory_order_relaxed);
 	int kept = errno;
 	size_t done = 0;
 	ssize_t result;
@@ -162,6 +163,14 @@ ssize_t passage_move(const struct move *move, struct connection *connection, str
 		crossing.size = move->size - done;
 		if (!barrier_lets(&crossing)) {
 			result = crossing.answer;
+			break;
+		}
+		/* Closed while this thread slept: by that number another may go now. */
+		if (fd_table_find(move->fd) != connection || generation !=
+				atomic_load_explicit(&connection->generation,
+						memory_order_relaxed)) {
+			errno = EBADF;
+			result = -1;
 			break;
 		}
 		result = barrier_passed(&crossing, make(move, &crossing, done));
