@@ -126,8 +126,8 @@ bool barrier_lets(struct crossing *crossing)
 		return false;
 	if (!meet_all(crossing))
 		return false;
-	return !crossing_is_receiving(crossing) || !arrival_is_watched(slot, crossing->sight.now_ns) ||
-	       wait_for_answer(crossing);
+	return !crossing_is_receiving(crossing) ||
+	       !arrival_is_watched(slot, crossing->sight.now_ns) || wait_for_answer(crossing);
 }
 
 static void all_moved(struct crossing *crossing, size_t size)
