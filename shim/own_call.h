@@ -17,9 +17,9 @@ struct own_calls {
 
 extern struct own_calls own_calls __attribute__((visibility("hidden")));
 
-/* Around a few of them. False: none may be made, and there is nothing to end. Pairs nest. What waits
- * for somebody else is not counted, or it would keep a filter waiting too: it looks before it
- * sleeps, and again whenever it wakes. */
+/* Around a few of them. False: none may be made, and there is nothing to end. Pairs nest. A wait
+ * for somebody else is not counted, or a filter would wait as long: it looks each time before it
+ * sleeps. */
 bool own_calls_begin(void);
 void own_calls_end(void);
 

@@ -253,8 +253,7 @@ static void timer_start(uint64_t due_ns, bool is_needed)
 
 static bool may_start(void)
 {
-	if (runtime.config.timer == TIMER_OFF ||
-			atomic_load_explicit(&runtime.has_filter, memory_order_relaxed))
+	if (runtime.config.timer == TIMER_OFF || own_calls_are_forbidden())
 		return false;
 	return runtime.config.timer == TIMER_ON || !__libc_single_threaded;
 }
@@ -289,8 +288,7 @@ bool timer_is_running(void)
 
 bool timer_watch_deadlines(uint64_t due_ns)
 {
-	if (runtime.config.timer == TIMER_OFF ||
-			atomic_load_explicit(&runtime.has_filter, memory_order_relaxed))
+	if (runtime.config.timer == TIMER_OFF || own_calls_are_forbidden())
 		return false;
 	if (timer_is_running())
 		timer_expect(due_ns);

@@ -28,6 +28,7 @@
 #include "shim/call.h"
 #include "shim/gate.h"
 #include "shim/gate_lifetime.h"
+#include "shim/own_call.h"
 #include "shim/runtime.h"
 #include "shim/timer.h"
 
@@ -457,12 +458,24 @@ Test(deadline, once_a_filter_was_seen_there_is_none)
 {
 	int fd;
 
-	atomic_store(&runtime.has_filter, true);
+	own_calls_forbid();
 	fd = asking();
 	cr_expect_not(deadline_applies(gate_find(fd)));
 	later(2 * HOUR_NS);
 	cr_expect_eq(total(CELL_TOTAL_timeout), 0);
 	cr_expect_eq(hook_send(fd, "more", 4, 0), 4);
+}
+
+Test(deadline, where_a_filter_comes_meanwhile_the_kernel_is_not_asked)
+{
+	int fd = asking();
+
+	own_calls_forbid();
+	cr_expect(deadline_applies(gate_find(fd)));
+	cr_expect_eq(later(2 * HOUR_NS), 0);
+	cr_expect_eq(total(CELL_TOTAL_timeout), 0);
+	cr_expect_eq(hook_send(fd, "more", 4, 0), 4);
+	cr_expect_eq(atomic_load(&own_calls.calling), 0);
 }
 
 Test(deadline_told, a_rule_without_a_timeout_has_none)
