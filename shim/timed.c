@@ -65,9 +65,16 @@ void timed_connect(struct connection *connection, int fd, struct bound *bound)
 
 bool timed_connect_goes_on(struct connection *connection, int fd, const struct bound *bound)
 {
-	uint64_t rest_ns = left_ns(connection);
+	bool was_interrupted = errno == EINTR;
 
-	return bound_is_set(bound) && rest_ns && bound_goes_on(bound, fd, rest_ns);
+	if (!bound_is_set(bound) || (errno != EINTR && errno != EINPROGRESS && errno != EALREADY))
+		return false;
+	if (!left_ns(connection))
+		deadline_enforce(connection, clock_now_ns());
+	/* The time is over, and yet the call is not? Then the kernel has completed the attempt
+	 * meanwhile, and says so at once. */
+	return deadline_ns(connection) &&
+			(!was_interrupted || bound_goes_on(bound, fd, left_ns(connection)));
 }
 
 int timed_connected(struct connection *connection, int fd, const struct bound *bound, int result)

@@ -30,6 +30,7 @@
 #include "shim/gate_lifetime.h"
 #include "shim/own_call.h"
 #include "shim/runtime.h"
+#include "shim/timed.h"
 #include "shim/timer.h"
 
 #define HOUR_NS   3600000000000ull
@@ -760,6 +761,92 @@ Test(deadline_told, a_handler_that_interrupts_calls_interrupts_a_bounded_connect
 	errno = 0;
 	cr_expect_eq(connect_peer(fd), -1);
 	cr_expect_eq(errno, EINTR);
+}
+
+/* The next signal's handler returns only when the time is over; and, where `completes` is set, when
+ * the attempt is complete as well. */
+static _Atomic int connecting;
+static _Atomic bool completes;
+
+static void take_too_long(int number)
+{
+	struct timespec pause = { .tv_sec = 1, .tv_nsec = 100 * MS_NS };
+	int error = errno;
+
+	(void)number;
+	/* Room for the next SYN. */
+	if (completes)
+		accepted();
+	nanosleep(&pause, NULL);
+	pause = (struct timespec){ .tv_nsec = MS_NS };
+	while (completes && state_of(connecting) == TCP_SYN_SENT)
+		nanosleep(&pause, NULL);
+	errno = error;
+}
+
+static void *interrupt_attempt(void *target)
+{
+	struct timespec pause = { .tv_nsec = MS_NS };
+
+	while (state_of(connecting) != TCP_SYN_SENT)
+		nanosleep(&pause, NULL);
+	pthread_kill(*(pthread_t *)target, SIGUSR1);
+	return NULL;
+}
+
+static int connect_interrupted(bool does_complete)
+{
+	struct sigaction action = { .sa_handler = take_too_long, .sa_flags = SA_RESTART };
+	pthread_t thread, self = pthread_self();
+	int result;
+
+	start_with("timeout=1s");
+	fill_backlog();
+	for (int number = 1; number < NSIG; number++)
+		if (number != SIGKILL && number != SIGSTOP)
+			signal(number, SIG_DFL);
+	sigaction(SIGUSR1, &action, NULL);
+	completes = does_complete;
+	connecting = hook_socket(AF_INET, SOCK_STREAM, 0);
+	cr_assert_eq(pthread_create(&thread, NULL, interrupt_attempt, &self), 0);
+	errno = 0;
+	result = connect_peer(connecting);
+	cr_assert_eq(pthread_join(thread, NULL), 0);
+	return result;
+}
+
+Test(deadline_told, a_connect_that_was_interrupted_until_the_time_was_over_has_timed_out)
+{
+	cr_expect_eq(connect_interrupted(false), -1);
+	cr_expect_eq(errno, ETIMEDOUT);
+	cr_expect_eq(total(CELL_TOTAL_timeout), 1);
+}
+
+Test(deadline_told, a_connect_that_was_complete_when_its_time_was_over_has_succeeded)
+{
+	cr_expect_eq(connect_interrupted(true), 0, "%s", strerror(errno));
+	cr_expect_eq(total(CELL_TOTAL_timeout), 0);
+	cr_expect_eq(hook_send(connecting, "request", 7, 0), 7);
+}
+
+/* The kernel gave up by our bound, and completed it before anybody looked. */
+Test(deadline, a_bounded_connect_is_made_again_where_only_our_time_was_over)
+{
+	struct bound bound = { .option = SO_SNDTIMEO };
+	int fd = connected(SOCK_NONBLOCK), server = accepted();
+	struct connection *connection = gate_find(fd);
+
+	for (int i = 0; i < 2; i++) {
+		errno = i ? EALREADY : EINPROGRESS;
+		cr_expect(timed_connect_goes_on(connection, fd, &bound));
+	}
+	bound.option = 0;
+	errno = EINPROGRESS;
+	cr_expect_not(timed_connect_goes_on(connection, fd, &bound), "it never was bounded");
+	bound.option = SO_SNDTIMEO;
+	errno = ECONNREFUSED;
+	cr_expect_not(timed_connect_goes_on(connection, fd, &bound));
+	close(server);
 }
 
 /* From here on with the thread. */
