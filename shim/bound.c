@@ -2,6 +2,7 @@
 #include "shim/bound.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
@@ -13,8 +14,13 @@
 #define SECOND_US 1000000ull
 #define TICK_US   10000ull /* of the slowest kernel */
 
+#define BIT(number) (1ull << ((number)-1))
 /* It ends and changes threads by these two; no program handles them. */
 #define SIGNALS_OF_LIBC (3ull << 31)
+/* What a thread does to itself, and never while it waits: many a program reports its crashes. */
+#define SIGNALS_OF_FAULTS                                                                          \
+	(BIT(SIGILL) | BIT(SIGTRAP) | BIT(SIGABRT) | BIT(SIGBUS) | BIT(SIGFPE) | BIT(SIGSEGV) |    \
+			BIT(SIGSYS))
 
 static bool is_blocking(int fd)
 {
@@ -75,7 +81,7 @@ bool bound_goes_on(const struct bound *bound, int fd, uint64_t duration_ns)
 
 	if (bound->own_us || !own_calls_begin())
 		return false;
-	goes_on = !signals_interrupting(~SIGNALS_OF_LIBC) &&
+	goes_on = !signals_interrupting(~(SIGNALS_OF_LIBC | SIGNALS_OF_FAULTS)) &&
 			option_write(fd, bound->option, time_us(duration_ns));
 	own_calls_end();
 	return goes_on;

@@ -143,6 +143,8 @@ Test(bound, a_call_goes_on_where_handlers_ask_for_it)
 	bound_begin(&bound, ends[0], SO_SNDTIMEO, 300 * MS_NS);
 	cr_expect(bound_goes_on(&bound, ends[0], 100 * MS_NS));
 	cr_expect_lt(option_ms(SO_SNDTIMEO), 200, "the rest of the time");
+	install(SIGSEGV, 0);
+	cr_expect(bound_goes_on(&bound, ends[0], 100 * MS_NS), "a crash is no interruption");
 	install(SIGUSR2, 0);
 	cr_expect_not(bound_goes_on(&bound, ends[0], 100 * MS_NS));
 }
