@@ -177,12 +177,16 @@ import os, socket, sys
 s = socket.socket()
 s.setblocking(False)
 s.connect_ex(('127.0.0.1', int(sys.argv[1])))
+inward, outward = os.pipe()
 if os.fork() == 0:
+	# It is the parent that gives the place back, and the child may run first.
+	os.read(inward, 1)
 	s.close()
 	t = socket.socket()
 	t.setblocking(False)
 	print(t.connect_ex(('127.0.0.1', int(sys.argv[1]))))
 	sys.exit()
+os.write(outward, b'x')
 os.wait()
 t = socket.socket()
 t.setblocking(False)
