@@ -42,7 +42,7 @@ void process_has_moved(void)
 void process_filter_begins(void)
 {
 	if (process_is_vfork_child())
-		inside_vfork_filter = true;
+		inside_vfork = INSIDE_FILTERED_VFORK;
 	else
 		runtime_filter_begins();
 }

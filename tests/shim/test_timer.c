@@ -208,7 +208,7 @@ Test(timer, a_thread_that_has_a_signal_blocked_starts_none_before_a_later_wake_t
 	pthread_sigmask(SIG_UNBLOCK, &one, NULL);
 	watch(&late);
 	cr_assert_eq(thread_count(), before);
-	watch_later(&late, 1);
+	watch_later(&late, 1000000000);
 	cr_assert_eq(thread_count(), before + 1);
 	pthread_sigmask(SIG_SETMASK, NULL, &mask);
 	cr_assert(sigisemptyset(&mask));
