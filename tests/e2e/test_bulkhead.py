@@ -93,7 +93,7 @@ class Bulkhead(harness.Case):
 		self.assertEqual(self.lines(waiting, 1), ['began'])
 
 	def test_the_queue_is_bounded_in_length_and_time(self):
-		self.rule('concurrency=1 queue=1 queue-wait=300ms')
+		self.rule('concurrency=1 queue=1 queue-wait=2s')
 		holder = self.caller(1)
 		self.lines(holder, 1)
 		two = self.caller(2, 'blocking')
