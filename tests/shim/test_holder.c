@@ -3,10 +3,13 @@
 
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -125,15 +128,31 @@ Test(holder, a_place_given_back_since_is_no_wait)
 	cr_expect(holder_wait(cell, since, clock_now_ns() + 3600 * SECOND_NS));
 }
 
-static _Atomic int woken;
+/* Of those who wait. */
+static _Atomic pid_t about_to_wait;
 
+/* As holder_wait() does, but for ever: it has to be woken. */
 static void *wait_for_place(void *since)
 {
-	/* Woken, or its part of the time is over: what counts is that a place was given back. */
+	atomic_store(&about_to_wait, gettid());
 	while (atomic_load(&cell->released) == (uint32_t)(uintptr_t)since)
-		holder_wait(cell, (uint32_t)(uintptr_t)since, clock_now_ns() + 3600 * SECOND_NS);
-	atomic_fetch_add(&woken, 1);
+		syscall(SYS_futex, &cell->released, FUTEX_WAIT, (uint32_t)(uintptr_t)since, NULL,
+				NULL, 0);
 	return NULL;
+}
+
+static bool is_asleep(pid_t id)
+{
+	char path[64], text[256] = "";
+	const char *at;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", id);
+	file = fopen(path, "r");
+	cr_assert(file && fgets(text, sizeof(text), file));
+	fclose(file);
+	at = strrchr(text, ')');
+	return at && at[2] == 'S';
 }
 
 Test(holder, a_place_given_back_wakes_all_who_wait)
@@ -141,16 +160,19 @@ Test(holder, a_place_given_back_wakes_all_who_wait)
 	pthread_t threads[4];
 	uint32_t since;
 	place_t place;
+	pid_t id;
 
 	cr_assert(take(&place));
 	since = holder_wait_begins(cell);
-	for (size_t i = 0; i < 4; i++)
+	for (size_t i = 0; i < 4; i++) {
+		atomic_store(&about_to_wait, 0);
 		pthread_create(&threads[i], NULL, wait_for_place, (void *)(uintptr_t)since);
-	cr_expect_eq(atomic_load(&woken), 0);
+		while (!(id = atomic_load(&about_to_wait)) || !is_asleep(id))
+			sched_yield();
+	}
 	holder_give(cell, place);
 	for (size_t i = 0; i < 4; i++)
 		pthread_join(threads[i], NULL);
-	cr_expect_eq(atomic_load(&woken), 4);
 }
 
 Test(holder, another_process_is_woken_too)
@@ -166,6 +188,9 @@ Test(holder, another_process_is_woken_too)
 		wait_for_place((void *)(uintptr_t)since);
 		_exit(7);
 	}
+	/* It sleeps nowhere else. */
+	while (!is_asleep(child))
+		sched_yield();
 	holder_give(cell, place);
 	cr_assert_eq(waitpid(child, &status, 0), child);
 	cr_expect_eq(WEXITSTATUS(status), 7);
