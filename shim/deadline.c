@@ -281,15 +281,15 @@ bool deadline_send_begins(struct connection *connection)
 	flags = atomic_load_explicit(&connection->exchange.flags, memory_order_seq_cst);
 	if (!(flags & EXCHANGE_TIMED_OUT))
 		return true;
-	atomic_fetch_sub_explicit(&connection->deadline.senders, 1, memory_order_seq_cst);
+	/* Whoever shuts may have seen this one in it, and left the rest to it. */
+	deadline_send_ends(connection);
 	return false;
 }
 
 void deadline_send_ends(struct connection *connection)
 {
-	uint64_t signals;
-
 	uint32_t senders, flags;
+	uint64_t signals;
 
 	senders = atomic_fetch_sub_explicit(&connection->deadline.senders, 1, memory_order_seq_cst);
 	/* Closed and used anew in this very moment: that count was never ours. */

@@ -353,6 +353,22 @@ Test(deadline, while_a_send_lasts_only_the_receiving_side_is_shut)
 	expect_dead(fd);
 }
 
+/* It was counted for a moment, in which the other one returned and the rest was left to it. */
+Test(deadline, a_send_that_comes_too_late_shuts_what_was_left_to_it)
+{
+	int fd = asking(), server = accepted();
+	struct connection *connection = gate_find(fd);
+	char data[8];
+
+	cr_assert(deadline_send_begins(connection));
+	later_by_and_by();
+	cr_assert_eq(recv(server, data, 7, 0), 7);
+	cr_assert_not(is_readable(server, 0));
+	atomic_fetch_sub(&connection->deadline.senders, 1);
+	cr_expect_not(deadline_send_begins(connection));
+	cr_expect_eq(recv(server, data, sizeof(data), MSG_DONTWAIT), 0);
+}
+
 Test(deadline, what_a_shutdown_makes_the_kernel_say_is_a_timeout)
 {
 	int errors[] = { ECONNRESET, ENOTCONN, EPIPE };
