@@ -217,7 +217,7 @@ struct decision breaker_acquire(const struct breaker *breaker, uint64_t now_ns, 
 {
 	struct decision decision = acquire(breaker, now_ns, random, ret_permit, ret_place);
 
-	if (breaker_concurrency(breaker) == 0)
+	if (breaker->holder == NULL)
 		return decision;
 	return limit(breaker, decision, ret_permit, ret_place);
 }
