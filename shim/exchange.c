@@ -9,7 +9,10 @@
 
 #define NS_PER_MS 1000000ull
 
-static const struct exchange_step nothing;
+/* What is not for every call, kept out of what is; and what happens but once to a connection. */
+#define SELDOM __attribute__((noinline)) static
+#define RARE   __attribute__((cold, noinline)) static
+
 
 static bool is_open(const struct exchange *exchange)
 {
@@ -21,9 +24,10 @@ static bool is_silent(const struct exchange *exchange)
 	return exchange_flags_are_silent(exchange_flags(exchange));
 }
 
-static void note_wait(struct exchange *exchange, uint64_t began_ns, uint64_t now_ns)
+static void note_move(struct exchange *exchange, uint64_t now_ns)
 {
-	silence_wait_ends(&exchange->silence, is_silent(exchange) ? began_ns : 0, now_ns);
+	if (exchange_has(exchange, EXCHANGE_DEADLINE))
+		atomic_store_explicit(&exchange->moved_ns, now_ns, memory_order_relaxed);
 }
 
 void exchange_begin(struct exchange *exchange, uint64_t now_ns)
@@ -57,9 +61,9 @@ struct exchange_step exchange_connected(struct exchange *exchange, const struct 
 		int error, uint64_t now_ns)
 {
 	if (!exchange_has(exchange, EXCHANGE_PENDING))
-		return nothing;
+		return EXCHANGE_NOTHING;
 	if (error == EINPROGRESS || error == EALREADY || error == EINTR)
-		return nothing;
+		return EXCHANGE_NOTHING;
 	if (error == 0 || error == EISCONN)
 		return establish(exchange, settings, now_ns);
 	return exchange_end_by_error(exchange, settings, error, now_ns);
@@ -69,12 +73,12 @@ struct exchange_step exchange_so_error(struct exchange *exchange, const struct s
 		int error, uint64_t now_ns)
 {
 	if (!is_open(exchange))
-		return nothing;
+		return EXCHANGE_NOTHING;
 	if (error)
 		return exchange_end_by_error(exchange, settings, error, now_ns);
 	if (exchange_has(exchange, EXCHANGE_PENDING))
 		return establish(exchange, settings, now_ns);
-	return nothing;
+	return EXCHANGE_NOTHING;
 }
 
 static uint32_t protocol_flag(struct bytes bytes)
@@ -104,7 +108,7 @@ static bool begins_request(struct exchange *exchange, struct bytes bytes)
 }
 
 /* The first send on a connection that was silent too long, or that a greeting was awaited on. */
-static struct exchange_step leave_silence(struct exchange *exchange,
+RARE struct exchange_step leave_silence(struct exchange *exchange,
 		const struct settings *settings, uint64_t now_ns)
 {
 	bool has_waited = exchange_has_waited(exchange, settings, now_ns);
@@ -112,7 +116,7 @@ static struct exchange_step leave_silence(struct exchange *exchange,
 
 	if (!has_waited && silence_since_established_ns(&exchange->silence, now_ns) <
 			EXCHANGE_IDLE_NS)
-		return nothing;
+		return EXCHANGE_NOTHING;
 	exchange_set(exchange, EXCHANGE_IDLED);
 	step = exchange_end(exchange, has_waited ? OUTCOME_TIMEOUT : OUTCOME_UNUSED);
 	step.starts_call = true;
@@ -120,7 +124,7 @@ static struct exchange_step leave_silence(struct exchange *exchange,
 }
 
 /* Another thread may read the answer, or a part of the handshake, before the send returns. */
-static void foresee(struct exchange *exchange, struct bytes bytes, uint64_t now_ns)
+SELDOM void foresee(struct exchange *exchange, struct bytes bytes, uint64_t now_ns)
 {
 	if (!exchange_has(exchange, EXCHANGE_SPOKEN) && protocol_flag(bytes) == EXCHANGE_TLS)
 		exchange_set(exchange, EXCHANGE_TLS);
@@ -134,11 +138,11 @@ struct exchange_step exchange_will_send(struct exchange *exchange, const struct 
 	uint32_t flags = exchange_flags(exchange);
 
 	if ((flags & (EXCHANGE_CUT | EXCHANGE_TIMED_OUT)) || exchange_is_sending(exchange))
-		return nothing;
+		return EXCHANGE_NOTHING;
 	if (!(flags & EXCHANGE_ANSWERED))
 		foresee(exchange, bytes, now_ns);
 	if (bytes_are_empty(bytes))
-		return nothing;
+		return EXCHANGE_NOTHING;
 	if (exchange_flags_are_silent(flags))
 		return leave_silence(exchange, settings, now_ns);
 	if (flags & EXCHANGE_ANSWERED)
@@ -151,7 +155,7 @@ bool exchange_call(struct exchange *exchange, uint64_t now_ns)
 	if (is_open(exchange))
 		return false;
 	atomic_store_explicit(&exchange->began_ns, now_ns, memory_order_relaxed);
-	atomic_store_explicit(&exchange->moved_ns, now_ns, memory_order_relaxed);
+	note_move(exchange, now_ns);
 	silence_begin_call(&exchange->silence, now_ns);
 	if (!exchange_has(exchange, EXCHANGE_REUSED))
 		exchange_set(exchange, EXCHANGE_REUSED);
@@ -176,7 +180,7 @@ static void leave_tls(struct exchange *exchange)
 
 /* After the program's own farewell the server's leaving is no news, and a server that left without
  * reading it resets the connection. A piece of data may look like one, and more data follows. */
-static void sent_tls(struct exchange *exchange, struct bytes bytes, size_t size, uint64_t now_ns)
+SELDOM void sent_tls(struct exchange *exchange, struct bytes bytes, size_t size, uint64_t now_ns)
 {
 	enum tls_sight sight = tls_sent(&exchange->tls, bytes, size, now_ns);
 
@@ -188,18 +192,18 @@ static void sent_tls(struct exchange *exchange, struct bytes bytes, size_t size,
 		exchange_clear(exchange, EXCHANGE_FAREWELL);
 }
 
-static struct exchange_step sent_nothing(struct exchange *exchange, const struct settings *settings,
+RARE struct exchange_step sent_nothing(struct exchange *exchange, const struct settings *settings,
 		struct bytes bytes, ssize_t result, int error, uint64_t now_ns)
 {
 	uint32_t flags = exchange_flags(exchange);
 	bool is_fresh = (flags & EXCHANGE_REUSED) && !silence_is_broken(&exchange->silence);
 
 	if (!(flags & EXCHANGE_OPEN))
-		return nothing;
+		return EXCHANGE_NOTHING;
 	/* Not now, not connected yet, or a direction that the program itself has shut. */
 	if (result == 0 || error == EAGAIN || error == EWOULDBLOCK || error == EINTR ||
 			error == ENOTCONN || (error == EPIPE && (flags & EXCHANGE_SHUT_WRITE)))
-		return is_fresh ? exchange_end(exchange, OUTCOME_UNUSED) : nothing;
+		return is_fresh ? exchange_end(exchange, OUTCOME_UNUSED) : EXCHANGE_NOTHING;
 	/* close_notify to a server that answered shortly and left: the program is closing. */
 	if ((flags & EXCHANGE_TLS) && tls_has_one_ticket(&exchange->tls) &&
 			tls_will_send(&exchange->tls, bytes) == TLS_NOTHING)
@@ -208,10 +212,10 @@ static struct exchange_step sent_nothing(struct exchange *exchange, const struct
 }
 
 /* The first bytes on the connection. */
-static struct exchange_step begins_to_speak(struct exchange *exchange,
+RARE struct exchange_step begins_to_speak(struct exchange *exchange,
 		const struct settings *settings, struct bytes bytes, uint64_t now_ns)
 {
-	struct exchange_step step = nothing;
+	struct exchange_step step = EXCHANGE_NOTHING;
 	uint32_t flags;
 
 	if (exchange_has(exchange, EXCHANGE_PENDING))
@@ -229,10 +233,10 @@ static struct exchange_step begins_to_speak(struct exchange *exchange,
 struct exchange_step exchange_sent(struct exchange *exchange, const struct settings *settings,
 		struct bytes bytes, ssize_t result, int error, uint64_t now_ns)
 {
-	struct exchange_step step = nothing;
+	struct exchange_step step = EXCHANGE_NOTHING;
 
 	if (!exchange_minds_sent(exchange))
-		return nothing;
+		return EXCHANGE_NOTHING;
 	if (result <= 0) {
 		tls_sent_nothing(&exchange->tls);
 		return sent_nothing(exchange, settings, bytes, result, error, now_ns);
@@ -241,7 +245,7 @@ struct exchange_step exchange_sent(struct exchange *exchange, const struct setti
 		step = begins_to_speak(exchange, settings, bytes, now_ns);
 	if (is_open(exchange)) {
 		silence_break(&exchange->silence, now_ns);
-		atomic_store_explicit(&exchange->moved_ns, now_ns, memory_order_relaxed);
+		note_move(exchange, now_ns);
 	}
 	if (exchange_has(exchange, EXCHANGE_TLS))
 		sent_tls(exchange, bytes, (size_t)result, now_ns);
@@ -257,7 +261,7 @@ static struct exchange_step answered(struct exchange *exchange)
 	return exchange_end(exchange, OUTCOME_SUCCESS);
 }
 
-static struct exchange_step received_tls(struct exchange *exchange, struct bytes bytes, size_t size,
+SELDOM struct exchange_step received_tls(struct exchange *exchange, struct bytes bytes, size_t size,
 		bool is_peek, uint64_t now_ns)
 {
 	bool is_first = !exchange_has(exchange, EXCHANGE_ANSWERED);
@@ -270,14 +274,14 @@ static struct exchange_step received_tls(struct exchange *exchange, struct bytes
 	/* A program that peeks at the same ticket again and again still waits. */
 	if (!is_peek && is_open(exchange))
 		silence_break(&exchange->silence, now_ns);
-	return nothing;
+	return EXCHANGE_NOTHING;
 }
 
 static struct exchange_step received_data(struct exchange *exchange,
 		const struct settings *settings, struct bytes bytes, size_t size, bool is_peek,
 		uint64_t now_ns)
 {
-	struct exchange_step step = nothing;
+	struct exchange_step step = EXCHANGE_NOTHING;
 
 	if (exchange_has(exchange, EXCHANGE_PENDING))
 		step = establish(exchange, settings, now_ns);
@@ -299,40 +303,40 @@ static bool has_timed_out(const struct exchange *exchange, uint64_t began_ns, ui
 		clock_elapsed_ns(began_ns, now_ns) * 2 >= timeout_ms * NS_PER_MS;
 }
 
-static struct exchange_step received_error(struct exchange *exchange,
+RARE struct exchange_step received_error(struct exchange *exchange,
 		const struct settings *settings, int error, bool is_peek, uint64_t began_ns,
 		uint64_t now_ns)
 {
 	/* Not connected yet, or not any more: how that came about shows elsewhere. */
 	if (error == EINTR || error == ENOTCONN)
-		return nothing;
+		return EXCHANGE_NOTHING;
 	if (error != EAGAIN && error != EWOULDBLOCK)
 		return exchange_end_by_error(exchange, settings, error, now_ns);
 	if (!is_peek && has_timed_out(exchange, began_ns, now_ns))
 		return exchange_end(exchange, OUTCOME_TIMEOUT);
-	return nothing;
+	return EXCHANGE_NOTHING;
 }
 
 struct exchange_step exchange_received(struct exchange *exchange, const struct settings *settings,
 		struct bytes bytes, ssize_t result, int error, bool is_peek, uint64_t began_ns,
 		uint64_t now_ns)
 {
-	struct exchange_step step = nothing;
+	struct exchange_step step = EXCHANGE_NOTHING;
 
 	if (began_ns)
-		note_wait(exchange, began_ns, now_ns);
+		exchange_wait_ends(exchange, began_ns, now_ns);
 	/* What we made the socket say ourselves is no news of the peer. */
 	if (exchange_has(exchange, EXCHANGE_CUT | EXCHANGE_TIMED_OUT) ||
 			!exchange_minds_receive(exchange))
-		return nothing;
+		return EXCHANGE_NOTHING;
 	if (result > 0)
 		return received_data(exchange, settings, bytes, (size_t)result, is_peek, now_ns);
 	if (!is_open(exchange))
-		return nothing;
+		return EXCHANGE_NOTHING;
 	if (result < 0)
 		return received_error(exchange, settings, error, is_peek, began_ns, now_ns);
 	if (bytes_are_empty(bytes))
-		return nothing;
+		return EXCHANGE_NOTHING;
 	if (exchange_has(exchange, EXCHANGE_PENDING))
 		step = establish(exchange, settings, now_ns);
 	if (step.ended != OUTCOME_NONE)
@@ -340,17 +344,11 @@ struct exchange_step exchange_received(struct exchange *exchange, const struct s
 	return exchange_end_by_eof(exchange, settings, now_ns);
 }
 
-void exchange_wait_begins(struct exchange *exchange, uint64_t now_ns)
-{
-	if (is_silent(exchange) || exchange_has(exchange, EXCHANGE_DEADLINE))
-		silence_wait_begins(&exchange->silence, now_ns);
-}
-
 struct exchange_step exchange_waited(struct exchange *exchange, uint64_t began_ns,
 		uint64_t now_ns)
 {
-	note_wait(exchange, began_ns, now_ns);
-	return nothing;
+	exchange_wait_ends(exchange, began_ns, now_ns);
+	return EXCHANGE_NOTHING;
 }
 
 struct exchange_step exchange_shutdown(struct exchange *exchange, const struct settings *settings,
@@ -359,7 +357,7 @@ struct exchange_step exchange_shutdown(struct exchange *exchange, const struct s
 	if (how == SHUT_WR || how == SHUT_RDWR)
 		exchange_set(exchange, EXCHANGE_SHUT_WRITE);
 	if (how == SHUT_WR)
-		return nothing;
+		return EXCHANGE_NOTHING;
 	/* One that is still connecting is broken off, and may be tried again. */
 	if (exchange_has(exchange, EXCHANGE_ESTABLISHED))
 		exchange_set(exchange, EXCHANGE_UNMETERED);
@@ -391,6 +389,6 @@ struct exchange_step exchange_left_to_stdio(struct exchange *exchange)
 	exchange_set(exchange, EXCHANGE_UNMETERED);
 	/* Still connecting: establish() or close says. */
 	if (!(flags & EXCHANGE_ESTABLISHED))
-		return nothing;
+		return EXCHANGE_NOTHING;
 	return exchange_end(exchange, flags & EXCHANGE_REUSED ? OUTCOME_UNUSED : OUTCOME_SUCCESS);
 }

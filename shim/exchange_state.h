@@ -40,24 +40,29 @@ enum exchange_flag {
 	EXCHANGE_EXPIRING = 1 << 16, /* somebody is about to end the open call, and no later one */
 };
 
+/* What every call needs comes first, and lies in one line of the cache (struct connection). */
 struct exchange {
 	_Atomic uint32_t flags;
 	_Atomic uint32_t receive_timeout_ms;
 	_Atomic uint64_t began_ns;       /* of the open call */
-	_Atomic uint64_t moved_ns;       /* it began, or the kernel took a byte; with a deadline */
 	struct silence silence;
+	_Atomic uint64_t moved_ns;       /* it began, or the kernel took a byte; with a deadline */
 	struct tls tls;
 };
 
 static_assert(sizeof(struct exchange) <= 104, "there is one in every connection");
 
-/* What an event came to. */
+/* What an event came to. Fits in a register. */
 struct exchange_step {
-	enum outcome ended;  /* how the open call ended with this event; NONE: it did not */
+	enum outcome ended : 8; /* how the open call ended with this event; NONE: it did not */
 	bool starts_call;    /* exchange_will_send(): a new call; get a permit before sending */
 	bool is_silent;      /* just established, nothing sent yet: a probe's lease shrinks */
 	bool has_spoken;     /* first byte sent on a connection that was silent: full lease again */
 };
+
+static_assert(sizeof(struct exchange_step) == 4, "every event returns one");
+
+#define EXCHANGE_NOTHING ((struct exchange_step){ .ended = OUTCOME_NONE })
 
 static inline uint32_t exchange_flags(const struct exchange *exchange)
 {
