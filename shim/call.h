@@ -26,7 +26,15 @@ struct judge call_judge(const struct connection *connection);
 void call_set_judge(struct connection *connection, struct judge judge, uint64_t cell_hash);
 
 /* The rule's, or the defaults. */
-const struct settings *call_settings(const struct connection *connection);
+static inline const struct settings *judge_settings(struct judge judge)
+{
+	return judge.rule ? &judge.rule->settings : &settings_default;
+}
+
+static inline const struct settings *call_settings(const struct connection *connection)
+{
+	return judge_settings(call_judge(connection));
+}
 
 /* What an admitted call holds. */
 struct ticket {
@@ -70,7 +78,14 @@ void call_report(const struct call *call, enum outcome outcome, uint64_t now_ns)
 
 /* Does what a step of the exchange asks for: reports the outcome where it ended the call, renews a
  * probe's lease. */
-void call_settle(struct connection *connection, struct exchange_step step, uint64_t now_ns);
+void call_follow(struct connection *connection, struct exchange_step step, uint64_t now_ns);
+
+static inline void call_settle(struct connection *connection, struct exchange_step step,
+		uint64_t now_ns)
+{
+	if (step.ended != OUTCOME_NONE || step.is_silent || step.has_spoken)
+		call_follow(connection, step, now_ns);
+}
 
 /* Drops permit and places without a word: they are another process's (fork). */
 void call_forget(struct connection *connection);
