@@ -14,19 +14,9 @@
 #define RARE   __attribute__((cold, noinline)) static
 
 
-static bool is_open(const struct exchange *exchange)
+static void note_move(struct exchange *exchange, uint32_t flags, uint64_t now_ns)
 {
-	return exchange_has(exchange, EXCHANGE_OPEN);
-}
-
-static bool is_silent(const struct exchange *exchange)
-{
-	return exchange_flags_are_silent(exchange_flags(exchange));
-}
-
-static void note_move(struct exchange *exchange, uint64_t now_ns)
-{
-	if (exchange_has(exchange, EXCHANGE_DEADLINE))
+	if (flags & EXCHANGE_DEADLINE)
 		atomic_store_explicit(&exchange->moved_ns, now_ns, memory_order_relaxed);
 }
 
@@ -47,14 +37,17 @@ void exchange_begin(struct exchange *exchange, uint64_t now_ns)
 static struct exchange_step establish(struct exchange *exchange, const struct settings *settings,
 		uint64_t now_ns)
 {
+	uint32_t flags;
+
 	silence_establish(&exchange->silence, now_ns);
 	exchange_set(exchange, EXCHANGE_ESTABLISHED);
 	exchange_clear(exchange, EXCHANGE_PENDING);
 	if (settings->guard == GUARD_CONNECT)
 		exchange_set(exchange, EXCHANGE_UNMETERED);
-	if (exchange_has(exchange, EXCHANGE_UNMETERED))
+	flags = exchange_flags(exchange);
+	if (flags & EXCHANGE_UNMETERED)
 		return exchange_end(exchange, OUTCOME_SUCCESS);
-	return (struct exchange_step){ .is_silent = is_silent(exchange) };
+	return (struct exchange_step){ .is_silent = exchange_flags_are_silent(flags) };
 }
 
 struct exchange_step exchange_connected(struct exchange *exchange, const struct settings *settings,
@@ -72,7 +65,7 @@ struct exchange_step exchange_connected(struct exchange *exchange, const struct 
 struct exchange_step exchange_so_error(struct exchange *exchange, const struct settings *settings,
 		int error, uint64_t now_ns)
 {
-	if (!is_open(exchange))
+	if (!exchange_has(exchange, EXCHANGE_OPEN))
 		return EXCHANGE_NOTHING;
 	if (error)
 		return exchange_end_by_error(exchange, settings, error, now_ns);
@@ -94,10 +87,8 @@ static uint32_t protocol_flag(struct bytes bytes)
 }
 
 /* On a connection that had an answer: does a request begin with these bytes? */
-static bool begins_request(struct exchange *exchange, struct bytes bytes)
+static bool begins_request(struct exchange *exchange, uint32_t flags, struct bytes bytes)
 {
-	uint32_t flags = exchange_flags(exchange);
-
 	if (!(flags & EXCHANGE_SPOKEN))
 		flags |= protocol_flag(bytes);
 	if (flags & EXCHANGE_BLIND) {
@@ -137,7 +128,7 @@ struct exchange_step exchange_will_send(struct exchange *exchange, const struct 
 {
 	uint32_t flags = exchange_flags(exchange);
 
-	if ((flags & (EXCHANGE_CUT | EXCHANGE_TIMED_OUT)) || exchange_is_sending(exchange))
+	if ((flags & (EXCHANGE_CUT | EXCHANGE_TIMED_OUT)) || exchange_flags_are_sending(flags))
 		return EXCHANGE_NOTHING;
 	if (!(flags & EXCHANGE_ANSWERED))
 		foresee(exchange, bytes, now_ns);
@@ -145,19 +136,22 @@ struct exchange_step exchange_will_send(struct exchange *exchange, const struct 
 		return EXCHANGE_NOTHING;
 	if (exchange_flags_are_silent(flags))
 		return leave_silence(exchange, settings, now_ns);
-	if (flags & EXCHANGE_ANSWERED)
-		return (struct exchange_step){ .starts_call = begins_request(exchange, bytes) };
-	return (struct exchange_step){ .starts_call = !(flags & EXCHANGE_OPEN) };
+	return (struct exchange_step){
+		.starts_call = flags & EXCHANGE_ANSWERED ? begins_request(exchange, flags, bytes)
+							 : !(flags & EXCHANGE_OPEN),
+	};
 }
 
 bool exchange_call(struct exchange *exchange, uint64_t now_ns)
 {
-	if (is_open(exchange))
+	uint32_t flags = exchange_flags(exchange);
+
+	if (flags & EXCHANGE_OPEN)
 		return false;
 	atomic_store_explicit(&exchange->began_ns, now_ns, memory_order_relaxed);
-	note_move(exchange, now_ns);
+	note_move(exchange, flags, now_ns);
 	silence_begin_call(&exchange->silence, now_ns);
-	if (!exchange_has(exchange, EXCHANGE_REUSED))
+	if (!(flags & EXCHANGE_REUSED))
 		exchange_set(exchange, EXCHANGE_REUSED);
 	return exchange_open(exchange);
 }
@@ -198,6 +192,7 @@ RARE struct exchange_step sent_nothing(struct exchange *exchange, const struct s
 	uint32_t flags = exchange_flags(exchange);
 	bool is_fresh = (flags & EXCHANGE_REUSED) && !silence_is_broken(&exchange->silence);
 
+	tls_sent_nothing(&exchange->tls);
 	if (!(flags & EXCHANGE_OPEN))
 		return EXCHANGE_NOTHING;
 	/* Not now, not connected yet, or a direction that the program itself has shut. */
@@ -234,20 +229,21 @@ struct exchange_step exchange_sent(struct exchange *exchange, const struct setti
 		struct bytes bytes, ssize_t result, int error, uint64_t now_ns)
 {
 	struct exchange_step step = EXCHANGE_NOTHING;
+	uint32_t flags = exchange_flags(exchange);
 
-	if (!exchange_minds_sent(exchange))
+	if (!exchange_flags_mind_sent(flags))
 		return EXCHANGE_NOTHING;
-	if (result <= 0) {
-		tls_sent_nothing(&exchange->tls);
+	if (result <= 0)
 		return sent_nothing(exchange, settings, bytes, result, error, now_ns);
-	}
-	if (!exchange_has(exchange, EXCHANGE_SPOKEN))
+	if (!(flags & EXCHANGE_SPOKEN)) {
 		step = begins_to_speak(exchange, settings, bytes, now_ns);
-	if (is_open(exchange)) {
-		silence_break(&exchange->silence, now_ns);
-		note_move(exchange, now_ns);
+		flags = exchange_flags(exchange);
 	}
-	if (exchange_has(exchange, EXCHANGE_TLS))
+	if (flags & EXCHANGE_OPEN) {
+		silence_break(&exchange->silence, now_ns);
+		note_move(exchange, flags, now_ns);
+	}
+	if (flags & EXCHANGE_TLS)
 		sent_tls(exchange, bytes, (size_t)result, now_ns);
 	return step;
 }
@@ -255,8 +251,10 @@ struct exchange_step exchange_sent(struct exchange *exchange, const struct setti
 /* An answer, or bytes that nobody waits for any more: either way, there was one. */
 static struct exchange_step answered(struct exchange *exchange)
 {
-	if (!exchange_has(exchange, EXCHANGE_ANSWERED))
-		exchange_set(exchange, exchange_has(exchange, EXCHANGE_BLIND) ?
+	uint32_t flags = exchange_flags(exchange);
+
+	if (!(flags & EXCHANGE_ANSWERED))
+		exchange_set(exchange, flags & EXCHANGE_BLIND ?
 				EXCHANGE_ANSWERED | EXCHANGE_UNMETERED : EXCHANGE_ANSWERED);
 	return exchange_end(exchange, OUTCOME_SUCCESS);
 }
@@ -272,7 +270,7 @@ SELDOM struct exchange_step received_tls(struct exchange *exchange, struct bytes
 	if (sight != TLS_NOTHING)
 		return answered(exchange);
 	/* A program that peeks at the same ticket again and again still waits. */
-	if (!is_peek && is_open(exchange))
+	if (!is_peek && exchange_has(exchange, EXCHANGE_OPEN))
 		silence_break(&exchange->silence, now_ns);
 	return EXCHANGE_NOTHING;
 }
@@ -282,12 +280,15 @@ static struct exchange_step received_data(struct exchange *exchange,
 		uint64_t now_ns)
 {
 	struct exchange_step step = EXCHANGE_NOTHING;
+	uint32_t flags = exchange_flags(exchange);
 
-	if (exchange_has(exchange, EXCHANGE_PENDING))
+	if (flags & EXCHANGE_PENDING) {
 		step = establish(exchange, settings, now_ns);
-	if (step.ended != OUTCOME_NONE || !exchange_has(exchange, EXCHANGE_ESTABLISHED))
+		flags = exchange_flags(exchange);
+	}
+	if (step.ended != OUTCOME_NONE || !(flags & EXCHANGE_ESTABLISHED))
 		return step;
-	if (exchange_has(exchange, EXCHANGE_TLS))
+	if (flags & EXCHANGE_TLS)
 		return received_tls(exchange, bytes, size, is_peek, now_ns);
 	return answered(exchange);
 }
@@ -317,31 +318,36 @@ RARE struct exchange_step received_error(struct exchange *exchange,
 	return EXCHANGE_NOTHING;
 }
 
-struct exchange_step exchange_received(struct exchange *exchange, const struct settings *settings,
-		struct bytes bytes, ssize_t result, int error, bool is_peek, uint64_t began_ns,
-		uint64_t now_ns)
+RARE struct exchange_step received_eof(struct exchange *exchange, const struct settings *settings,
+		struct bytes bytes, uint64_t now_ns)
 {
 	struct exchange_step step = EXCHANGE_NOTHING;
 
-	if (began_ns)
-		exchange_wait_ends(exchange, began_ns, now_ns);
-	/* What we made the socket say ourselves is no news of the peer. */
-	if (exchange_has(exchange, EXCHANGE_CUT | EXCHANGE_TIMED_OUT) ||
-			!exchange_minds_receive(exchange))
-		return EXCHANGE_NOTHING;
-	if (result > 0)
-		return received_data(exchange, settings, bytes, (size_t)result, is_peek, now_ns);
-	if (!is_open(exchange))
-		return EXCHANGE_NOTHING;
-	if (result < 0)
-		return received_error(exchange, settings, error, is_peek, began_ns, now_ns);
 	if (bytes_are_empty(bytes))
 		return EXCHANGE_NOTHING;
 	if (exchange_has(exchange, EXCHANGE_PENDING))
 		step = establish(exchange, settings, now_ns);
-	if (step.ended != OUTCOME_NONE)
-		return step;
-	return exchange_end_by_eof(exchange, settings, now_ns);
+	return step.ended != OUTCOME_NONE ? step : exchange_end_by_eof(exchange, settings, now_ns);
+}
+
+struct exchange_step exchange_received(struct exchange *exchange, const struct settings *settings,
+		struct bytes bytes, ssize_t result, int error, bool is_peek, uint64_t began_ns,
+		uint64_t now_ns)
+{
+	uint32_t flags = exchange_flags(exchange);
+
+	if (began_ns)
+		exchange_wait_ends(exchange, began_ns, now_ns);
+	/* What we made the socket say ourselves is no news of the peer. */
+	if ((flags & (EXCHANGE_CUT | EXCHANGE_TIMED_OUT)) || !exchange_flags_mind_receive(flags))
+		return EXCHANGE_NOTHING;
+	if (result > 0)
+		return received_data(exchange, settings, bytes, (size_t)result, is_peek, now_ns);
+	if (!(flags & EXCHANGE_OPEN))
+		return EXCHANGE_NOTHING;
+	if (result < 0)
+		return received_error(exchange, settings, error, is_peek, began_ns, now_ns);
+	return received_eof(exchange, settings, bytes, now_ns);
 }
 
 struct exchange_step exchange_waited(struct exchange *exchange, uint64_t began_ns,

@@ -98,10 +98,8 @@ static inline bool exchange_flags_await_tls(uint32_t flags)
 
 /* In the middle of an exchange, or not metered: a send can neither start a call nor be refused, and
  * exchange_will_send() need not be asked. (EXCHANGE_CUT is looked at before.) */
-static inline bool exchange_is_sending(const struct exchange *exchange)
+static inline bool exchange_flags_are_sending(uint32_t flags)
 {
-	uint32_t flags = exchange_flags(exchange);
-
 	if (exchange_flags_await_tls(flags))
 		return false;
 	if (flags & (EXCHANGE_OPEN | EXCHANGE_UNMETERED))
@@ -109,11 +107,14 @@ static inline bool exchange_is_sending(const struct exchange *exchange)
 	return !(flags & (EXCHANGE_ANSWERED | EXCHANGE_IDLED));
 }
 
-/* Would exchange_sent() change anything, whatever the result? */
-static inline bool exchange_minds_sent(const struct exchange *exchange)
+static inline bool exchange_is_sending(const struct exchange *exchange)
 {
-	uint32_t flags = exchange_flags(exchange);
+	return exchange_flags_are_sending(exchange_flags(exchange));
+}
 
+/* Would exchange_sent() change anything, whatever the result? */
+static inline bool exchange_flags_mind_sent(uint32_t flags)
+{
 	if (flags & EXCHANGE_OPEN)
 		return true;
 	if (flags & EXCHANGE_UNMETERED)
@@ -121,12 +122,15 @@ static inline bool exchange_minds_sent(const struct exchange *exchange)
 	return (flags & (EXCHANGE_TLS | EXCHANGE_SPOKEN)) != EXCHANGE_SPOKEN;
 }
 
+static inline bool exchange_minds_sent(const struct exchange *exchange)
+{
+	return exchange_flags_mind_sent(exchange_flags(exchange));
+}
+
 /* Would exchange_received() change anything, whatever the result? False in the middle of an answer:
  * then neither it nor a clock is needed. */
-static inline bool exchange_minds_receive(const struct exchange *exchange)
+static inline bool exchange_flags_mind_receive(uint32_t flags)
 {
-	uint32_t flags = exchange_flags(exchange);
-
 	if (flags & EXCHANGE_OPEN)
 		return true;
 	if (flags & EXCHANGE_UNMETERED)
@@ -134,14 +138,22 @@ static inline bool exchange_minds_receive(const struct exchange *exchange)
 	return (flags & (EXCHANGE_TLS | EXCHANGE_ANSWERED)) != EXCHANGE_ANSWERED;
 }
 
+static inline bool exchange_minds_receive(const struct exchange *exchange)
+{
+	return exchange_flags_mind_receive(exchange_flags(exchange));
+}
+
 /* Does the beginning of a recv, poll or select matter now (a greeting is awaited, SO_RCVTIMEO, a
  * deadline)? */
-static inline bool exchange_times_receive(const struct exchange *exchange)
+static inline bool exchange_flags_time_receive(uint32_t flags)
 {
-	uint32_t flags = exchange_flags(exchange);
-
 	return exchange_flags_are_silent(flags) || ((flags & EXCHANGE_OPEN) &&
 		(flags & (EXCHANGE_RECEIVE_TIMEOUT | EXCHANGE_DEADLINE)));
+}
+
+static inline bool exchange_times_receive(const struct exchange *exchange)
+{
+	return exchange_flags_time_receive(exchange_flags(exchange));
 }
 
 /* acq_rel: who sees a flag also sees the times that were written before it was set. */

@@ -79,8 +79,8 @@ static bool begin_admitted(struct gate *gate, struct judge judge, uint64_t now_n
 __attribute__((noinline)) static bool begin_send(struct gate *gate)
 {
 	struct connection *connection = gate->connection;
-	struct judge judge = call_judge(connection);
 	uint64_t now_ns = clock_now_ns();
+	struct judge judge = call_judge(connection);
 	struct exchange_step step = exchange_will_send(&connection->exchange,
 			judge_settings(judge), gate->bytes, now_ns);
 
@@ -98,12 +98,13 @@ static bool go_round_dead(struct gate *gate, int fd)
 	return true;
 }
 
-/* A send on a connection with deadlines, which may have passed. As begin_send(). */
+/* A send on a connection that is dead, or has deadlines, which may have passed. As begin_send(). */
 __attribute__((noinline)) static bool begin_timed_send(struct gate *gate)
 {
 	struct connection *connection = gate->connection;
 
-	if (timed_send(connection, gate->fd) != TIMED_GOES_ON)
+	if (exchange_has(&connection->exchange, EXCHANGE_CUT | EXCHANGE_TIMED_OUT) ||
+			timed_send(connection, gate->fd) != TIMED_GOES_ON)
 		return go_round_dead(gate, gate->fd);
 	gate->is_timed = true;
 	if (!exchange_is_sending(&connection->exchange) && !begin_send(gate)) {
@@ -133,19 +134,17 @@ static void gate_begin(struct gate *gate, struct connection *connection, int fd,
 bool gate_send(struct gate *gate, struct connection *connection, int fd, struct bytes bytes,
 		int flags)
 {
+	uint32_t known = exchange_flags(&connection->exchange);
+
 	gate_begin(gate, connection, fd, bytes);
 	gate->may_not_wait = flags & MSG_DONTWAIT;
 	if (process_is_vfork_child()) {
 		gate->connection = NULL;
 		return true;
 	}
-	if (exchange_has(&connection->exchange, EXCHANGE_CUT | EXCHANGE_TIMED_OUT))
-		return go_round_dead(gate, fd);
-	if (deadline_applies(connection))
+	if (known & (EXCHANGE_CUT | EXCHANGE_TIMED_OUT | EXCHANGE_DEADLINE))
 		return begin_timed_send(gate);
-	if (exchange_is_sending(&connection->exchange))
-		return true;
-	return begin_send(gate);
+	return exchange_flags_are_sending(known) || begin_send(gate);
 }
 
 /* A deadline starts again now, not a tick ago. */
@@ -177,7 +176,7 @@ ssize_t gate_sent(struct gate *gate, ssize_t result)
 	return gate->is_timed ? timed_sent(gate->connection, result) : result;
 }
 
-static bool begin_receive(struct gate *gate, int flags)
+__attribute__((noinline)) static bool begin_receive(struct gate *gate, int flags)
 {
 	struct connection *connection = gate->connection;
 
@@ -192,17 +191,17 @@ static bool begin_receive(struct gate *gate, int flags)
 bool gate_receive(struct gate *gate, struct connection *connection, int fd, struct bytes bytes,
 		int flags)
 {
+	uint32_t known = exchange_flags(&connection->exchange);
+
 	gate_begin(gate, connection, fd, bytes);
 	gate->is_peek = flags & MSG_PEEK;
 	if (process_is_vfork_child()) {
 		gate->connection = NULL;
 		return true;
 	}
-	if (exchange_has(&connection->exchange, EXCHANGE_CUT | EXCHANGE_TIMED_OUT))
+	if (known & (EXCHANGE_CUT | EXCHANGE_TIMED_OUT))
 		return go_round_dead(gate, fd);
-	if (exchange_times_receive(&connection->exchange))
-		return begin_receive(gate, flags);
-	return true;
+	return !exchange_flags_time_receive(known) || begin_receive(gate, flags);
 }
 
 static ssize_t mind_receive(struct gate *gate, ssize_t result)
