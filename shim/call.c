@@ -91,19 +91,6 @@ void call_forget(struct connection *connection)
 	permit_set(connection, (struct permit){ 0 });
 }
 
-/* A probe on a silent connection gives its slot up early; one that spoke holds it again. */
-__attribute__((noinline)) static void renew(struct connection *connection, struct judge judge,
-		struct permit permit, bool is_silent, uint64_t now_ns)
-{
-	struct breaker breaker = runtime_breaker(judge.rule, judge.cell);
-	uint32_t lease_ms = breaker.settings->lease_ms;
-
-	if (is_silent && lease_ms && lease_ms <= SILENT_LEASE_MS)
-		return;
-	permit_set(connection, breaker_renew(&breaker, permit, is_silent ? SILENT_LEASE_MS : 0,
-			now_ns));
-}
-
 struct call call_of(const struct connection *connection)
 {
 	struct judge judge = call_judge(connection);
@@ -133,19 +120,30 @@ void call_report(const struct call *call, enum outcome outcome, uint64_t now_ns)
 		report(call, outcome, now_ns);
 }
 
-void call_follow(struct connection *connection, struct exchange_step step, uint64_t now_ns)
+void call_ended(struct connection *connection, enum outcome outcome, uint64_t now_ns)
 {
 	struct call call = call_of(connection);
 
 	if (!call.rule)
 		return;
-	if (step.ended != OUTCOME_NONE) {
-		place_return(connection, &connection->call_place);
-		report(&call, step.ended, now_ns);
-	} else if (call.permit.kind == PERMIT_PROBE) {
-		renew(connection, (struct judge){ call.rule, call.cell }, call.permit,
-				step.is_silent, now_ns);
-	}
+	place_return(connection, &connection->call_place);
+	report(&call, outcome, now_ns);
+}
+
+/* A probe on a silent connection gives its slot up early; one that spoke holds it again. */
+void call_renew(struct connection *connection, bool is_silent, uint64_t now_ns)
+{
+	struct judge judge = call_judge(connection);
+	struct permit permit = permit_of(connection);
+	uint32_t lease_ms = judge_settings(judge)->lease_ms;
+	struct breaker breaker;
+
+	if (!judge.rule || permit.kind != PERMIT_PROBE ||
+			(is_silent && lease_ms && lease_ms <= SILENT_LEASE_MS))
+		return;
+	breaker = runtime_breaker(judge.rule, judge.cell);
+	permit_set(connection, breaker_renew(&breaker, permit, is_silent ? SILENT_LEASE_MS : 0,
+			now_ns));
 }
 
 static inline __attribute__((always_inline)) struct decision acquire(

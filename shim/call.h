@@ -76,15 +76,19 @@ struct call call_of(const struct connection *connection);
 /* For whoever ended it by a step of the exchange, instead of call_settle(). */
 void call_report(const struct call *call, enum outcome outcome, uint64_t now_ns);
 
+/* The halves of the next. */
+void call_ended(struct connection *connection, enum outcome outcome, uint64_t now_ns);
+void call_renew(struct connection *connection, bool is_silent, uint64_t now_ns);
+
 /* Does what a step of the exchange asks for: reports the outcome where it ended the call, renews a
  * probe's lease. */
-void call_follow(struct connection *connection, struct exchange_step step, uint64_t now_ns);
-
 static inline void call_settle(struct connection *connection, struct exchange_step step,
 		uint64_t now_ns)
 {
-	if (step.ended != OUTCOME_NONE || step.is_silent || step.has_spoken)
-		call_follow(connection, step, now_ns);
+	if (step.ended != OUTCOME_NONE)
+		call_ended(connection, step.ended, now_ns);
+	else if (step.is_silent || step.has_spoken)
+		call_renew(connection, step.is_silent, now_ns);
 }
 
 /* Drops permit and places without a word: they are another process's (fork). */

@@ -143,6 +143,18 @@ static inline bool exchange_minds_receive(const struct exchange *exchange)
 	return exchange_flags_mind_receive(exchange_flags(exchange));
 }
 
+/* A call after the connection's first, without TLS and deadlines: of all that the exchange is told,
+ * a byte that is sent breaks the silence, and a byte that comes ends the call. */
+static inline bool exchange_flags_are_routine(uint32_t flags)
+{
+	const uint32_t must = EXCHANGE_OPEN | EXCHANGE_ESTABLISHED | EXCHANGE_ANSWERED |
+			EXCHANGE_SPOKEN;
+	const uint32_t must_not = EXCHANGE_PENDING | EXCHANGE_TLS | EXCHANGE_BLIND |
+			EXCHANGE_CUT | EXCHANGE_DEADLINE | EXCHANGE_TIMED_OUT;
+
+	return (flags & (must | must_not)) == must;
+}
+
 /* Does the beginning of a recv, poll or select matter now (a greeting is awaited, SO_RCVTIMEO, a
  * deadline)? */
 static inline bool exchange_flags_time_receive(uint32_t flags)

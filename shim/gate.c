@@ -156,7 +156,7 @@ static uint64_t sent_ns(const struct gate *gate, ssize_t result)
 	return gate->is_timed ? clock_now_ns() : clock_coarse_ns();
 }
 
-static void mind_sent(struct gate *gate, ssize_t result)
+__attribute__((noinline)) static void mind_sent(struct gate *gate, ssize_t result)
 {
 	struct connection *connection = gate->connection;
 	uint64_t now_ns = sent_ns(gate, result);
@@ -169,11 +169,17 @@ static void mind_sent(struct gate *gate, ssize_t result)
 
 ssize_t gate_sent(struct gate *gate, ssize_t result)
 {
+	struct connection *connection = gate->connection;
+	uint32_t flags;
+
 	if (!gate_is_held(gate))
 		return result;
-	if (exchange_minds_sent(&gate->connection->exchange))
+	flags = exchange_flags(&connection->exchange);
+	if (result > 0 && exchange_flags_are_routine(flags))
+		silence_break(&connection->exchange.silence, sent_ns(gate, result));
+	else if (exchange_flags_mind_sent(flags))
 		mind_sent(gate, result);
-	return gate->is_timed ? timed_sent(gate->connection, result) : result;
+	return gate->is_timed ? timed_sent(connection, result) : result;
 }
 
 __attribute__((noinline)) static bool begin_receive(struct gate *gate, int flags)
@@ -204,7 +210,7 @@ bool gate_receive(struct gate *gate, struct connection *connection, int fd, stru
 	return !exchange_flags_time_receive(known) || begin_receive(gate, flags);
 }
 
-static ssize_t mind_receive(struct gate *gate, ssize_t result)
+__attribute__((noinline)) static ssize_t mind_receive(struct gate *gate, ssize_t result)
 {
 	struct connection *connection = gate->connection;
 	struct exchange *exchange = &connection->exchange;
@@ -234,18 +240,33 @@ static bool is_mere_look(const struct gate *gate, ssize_t result)
 	       !deadline_applies(gate->connection);
 }
 
-/* Asked after the real call: while this thread waited, another may have sent a request. */
-static bool minds_received(const struct gate *gate, ssize_t result)
+static void end_routine_call(struct connection *connection)
 {
-	if (result > 0)
-		return exchange_minds_receive(&gate->connection->exchange) ||
-		       bound_is_set(&gate->bound);
-	return !is_mere_look(gate, result);
+	uint64_t now_ns = clock_now_ns();
+
+	call_settle(connection, exchange_end(&connection->exchange, OUTCOME_SUCCESS), now_ns);
+}
+
+/* Looks at the exchange after the real call: while this thread waited, another may have sent a
+ * request. */
+static ssize_t received_data(struct gate *gate, ssize_t result)
+{
+	uint32_t flags = exchange_flags(&gate->connection->exchange);
+
+	if (gate->began_ns)
+		return mind_receive(gate, result);
+	if (exchange_flags_are_routine(flags))
+		end_routine_call(gate->connection);
+	else if (exchange_flags_mind_receive(flags))
+		return mind_receive(gate, result);
+	return result;
 }
 
 ssize_t gate_received(struct gate *gate, ssize_t result)
 {
-	if (gate_is_held(gate) && minds_received(gate, result))
-		return mind_receive(gate, result);
-	return result;
+	if (!gate_is_held(gate))
+		return result;
+	if (result > 0)
+		return received_data(gate, result);
+	return is_mere_look(gate, result) ? result : mind_receive(gate, result);
 }
