@@ -283,37 +283,40 @@ __attribute__((noinline)) static enum transition report_probe(const struct break
 }
 
 /* A call that was admitted by a closed circuit, and has come back within its epoch. */
-static inline enum transition report_normal(const struct breaker *breaker, uint32_t epoch,
-		bool is_judged, enum outcome outcome, uint64_t duration_ns, uint64_t now_ns)
+__attribute__((noinline)) static enum transition report_normal(const struct breaker *breaker,
+		struct circuit_view view, enum outcome outcome, uint64_t duration_ns,
+		uint64_t now_ns)
 {
+	struct cell *cell = breaker->cell;
 	bool is_counted = counts_in_window(breaker->settings, outcome);
 
 	/* The window first: what it must load and compare runs beside what came before, but would
 	 * wait for the locked steps of the counters. */
 	if (is_counted)
-		meter_record(breaker->cell, breaker->settings, epoch, outcome_is_error(outcome),
+		meter_record(cell, breaker->settings, view.epoch, outcome_is_error(outcome),
 				duration_ns, now_ns);
-	record_latency(breaker->cell, outcome, duration_ns);
-	cell_count(breaker->cell, total_of[outcome]);
-	return is_counted && is_judged ? judge(breaker, epoch, now_ns) : TRANSITION_NONE;
+	record_latency(cell, outcome, duration_ns);
+	cell_count(cell, total_of[outcome]);
+	if (!is_counted || view.state != CIRCUIT_CLOSED ||
+			force_in_effect(breaker) == FORCE_CLOSED)
+		return TRANSITION_NONE;
+	return judge(breaker, view.epoch, now_ns);
 }
 
 enum transition breaker_reject(const struct breaker *breaker, enum cell_total reason,
 		uint64_t now_ns)
 {
 	struct circuit_view view = circuit_read(&breaker->cell->circuit);
-	bool is_judged = view.state == CIRCUIT_CLOSED && force_in_effect(breaker) != FORCE_CLOSED;
 
 	if (reason != CELL_TOTAL_rejected)
 		cell_count(breaker->cell, reason);
-	return report_normal(breaker, view.epoch, is_judged, OUTCOME_REJECTED, 0, now_ns);
+	return report_normal(breaker, view, OUTCOME_REJECTED, 0, now_ns);
 }
 
 enum transition breaker_report(const struct breaker *breaker, struct permit permit,
 		enum outcome outcome, uint64_t duration_ns, uint64_t now_ns)
 {
-	struct circuit_view view = circuit_read(&breaker->cell->circuit);
-	bool is_judged = view.state == CIRCUIT_CLOSED && force_in_effect(breaker) != FORCE_CLOSED;
+	struct circuit_view view;
 
 	if ((unsigned int)outcome >= OUTCOME_COUNT)
 		return TRANSITION_NONE;
@@ -321,8 +324,9 @@ enum transition breaker_report(const struct breaker *breaker, struct permit perm
 		return report_probe(breaker, permit, outcome, duration_ns, now_ns);
 	if (permit.kind != PERMIT_NORMAL)
 		return TRANSITION_NONE;
+	view = circuit_read(&breaker->cell->circuit);
 	if (view.epoch == permit.epoch)
-		return report_normal(breaker, view.epoch, is_judged, outcome, duration_ns, now_ns);
+		return report_normal(breaker, view, outcome, duration_ns, now_ns);
 	cell_count(breaker->cell, CELL_TOTAL_late);
 	return TRANSITION_NONE;
 }
