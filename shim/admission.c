@@ -152,13 +152,6 @@ __attribute__((noinline)) static bool ask_again(const struct asking *asking, str
 	return admission == CALL_ADMITTED;
 }
 
-static bool is_limited(const struct asking *asking)
-{
-	const struct settings *settings = &asking->rule->settings;
-
-	return cell_concurrency(asking->cell, settings->concurrency) || settings->connections;
-}
-
 __attribute__((noinline)) static bool ask_limited(const struct asking *asking, struct admitted *ret)
 {
 	enum bulkhead_purpose full;
@@ -176,7 +169,7 @@ bool admission_ask(const struct asking *asking, uint64_t now_ns, struct admitted
 {
 	ret->now_ns = now_ns;
 	ret->place = 0;
-	if (is_limited(asking))
+	if (admission_is_limited(asking->rule, asking->cell))
 		return ask_limited(asking, ret);
 	ret->ticket.place = 0;
 	return call_acquire(asking->rule, asking->cell, now_ns, &ret->ticket.permit);
