@@ -102,6 +102,7 @@ static bool has_rules(char *const entries[])
 {
 	for (size_t i = 0; entries && entries[i]; i++) {
 		if (strncmp(entries[i], "SHUNT_BREAK", strlen("SHUNT_BREAK")) == 0 ||
+				strncmp(entries[i], "SHUNT_FAULT", strlen("SHUNT_FAULT")) == 0 ||
 				strncmp(entries[i], "SHUNT_CONF=", strlen("SHUNT_CONF=")) == 0)
 			return true;
 	}

@@ -142,7 +142,7 @@ static void check_idle_library(const struct patient *patient, struct report *rep
 	else if (patient->process.is_secured)
 		report_line(report, VERDICT_NO,
 				"it does nothing in a program with the rights of another user");
-	else if (patient->config.rule_count == 0)
+	else if (patient->config.rule_count + patient->config.fault_count == 0)
 		report_line(report, VERDICT_NO,
 				"it does nothing: there was no rule in its environment; set "
 				"SHUNT_BREAK_NAME='HOST:PORT' and start it again");
@@ -239,12 +239,13 @@ static void check_surroundings(const struct patient *patient, struct report *rep
 static void check_rules(const struct patient *patient, struct report *report)
 {
 	const struct config *config = &patient->config;
+	size_t rule_count = config->rule_count + config->fault_count;
 
 	for (size_t i = 0; i < config->problem_count && i < CONFIG_MAX_PROBLEMS; i++)
 		report_line(report, VERDICT_WARN, "left out: %s", config->problems[i].text);
-	if (config->rule_count > 0)
-		report_line(report, VERDICT_OK, "%zu rule%s", config->rule_count,
-				config->rule_count == 1 ? "" : "s");
+	if (rule_count > 0)
+		report_line(report, VERDICT_OK, "%zu rule%s", rule_count,
+				rule_count == 1 ? "" : "s");
 	else if (config->problem_count > 0)
 		report_line(report, VERDICT_NO,
 				"no rule is left, so nothing is guarded; mend them and start it "

@@ -95,6 +95,7 @@ void check_earlier_preloads(const char *preload, struct report *report)
 
 static void check_rules(enum verdict where_none, struct report *report)
 {
+	size_t rule_count = config.rule_count + config.fault_count;
 	char log_problem[STATE_NOTE_SIZE];
 
 	for (size_t i = 0; i < config.problem_count && i < CONFIG_MAX_PROBLEMS; i++)
@@ -105,19 +106,19 @@ static void check_rules(enum verdict where_none, struct report *report)
 				config.problem_count - CONFIG_MAX_PROBLEMS);
 	if (!state_log_is_writable(&config, log_problem))
 		report_line(report, VERDICT_NO, "%s", log_problem);
-	if (config.rule_count > 0)
+	if (rule_count > 0)
 		report_line(report, VERDICT_OK, "%zu rule%s: 'shunt check' shows %s",
-				config.rule_count, config.rule_count == 1 ? "" : "s",
-				config.rule_count == 1 ? "it" : "them");
-	if (config.problem_count == 0 && !rules_guard_something(&config))
+				rule_count, rule_count == 1 ? "" : "s",
+				rule_count == 1 ? "it" : "them");
+	if (config.problem_count == 0 && !rules_do_something(&config))
 		report_line(report, where_none,
 				"no rule in the environment%s, so nothing would be guarded; set "
 				"SHUNT_BREAK_NAME='HOST:PORT', or use 'shunt run --break'",
-				config.rule_count > 0 ? " but exclusions" : "");
+				rule_count > 0 ? " but exclusions" : "");
 	if (config.observe)
 		report_line(report, VERDICT_WARN,
 				"SHUNT_MODE=observe: calls are judged and counted, none is "
-				"refused; unset it to refuse");
+				"refused, nothing is injected; unset it to do so");
 }
 
 static void check_segment(const struct environment *environment, struct report *report)
@@ -156,7 +157,8 @@ static bool is_switched_off(const struct environment *environment, const char *n
 		return true;
 	}
 	if (name)
-		config_load(&config, environment->entries, name);
+		config_load(&config, environment->entries,
+				&(struct config_process){ name, geteuid() });
 	if (!config.is_off)
 		return false;
 	report_line(report, VERDICT_NO,

@@ -10,6 +10,7 @@
 #include "cli/state.h"
 #include "cli/terminal.h"
 #include "core/config.h"
+#include "core/fault_text.h"
 
 #define FILE_MAX 1048576u
 
@@ -58,6 +59,10 @@ static void print_rules(void)
 		describe_settings(&rule->settings, text);
 		printf("%s: ok %s%s%s\n", rule->name, rule->target.text, text[0] ? " " : "", text);
 	}
+	for (size_t i = 0; i < config.fault_count; i++) {
+		fault_describe(&config.faults[i], text, sizeof(text));
+		printf("%s: ok fault %s\n", config.faults[i].name, text);
+	}
 }
 
 static int report_problems(void)
@@ -78,7 +83,7 @@ static int report_problems(void)
 static int report(void)
 {
 	print_rules();
-	if (config.rule_count == 0 && config.problem_count == 0)
+	if (config.rule_count + config.fault_count + config.problem_count == 0)
 		puts("no rule: set SHUNT_BREAK_NAME='HOST:PORT', or SHUNT_CONF to a file of rules");
 	return report_problems();
 }

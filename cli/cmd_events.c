@@ -59,6 +59,8 @@ static void print_for_people(const struct event *event)
 			event_kind_name((enum event_kind)event->kind));
 	if (event->kind == EVENT_FORCED)
 		printf(" %s", label_force((enum force)event->detail));
+	if (event->kind == EVENT_INJECTED)
+		printf("  %" PRIu32 " so far", event->detail);
 	if (event->requests > 0)
 		printf("  %" PRIu32 " of %" PRIu32 " failed", event->errors, event->requests);
 	printf("  (process %" PRIu32 ")\n", event->pid);

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "cli/checks.h"
+#include "cli/child.h"
 #include "cli/command.h"
 #include "cli/describe.h"
+#include "cli/fault_run.h"
 #include "cli/filter.h"
+#include "cli/given_rules.h"
 #include "cli/launch.h"
 #include "cli/library.h"
 #include "cli/rules.h"
 #include "cli/state.h"
 #include "cli/terminal.h"
+#include "core/clock.h"
 #include "core/config.h"
-#include "core/target.h"
-#include "core/text.h"
-
-#define VARIABLE "SHUNT_BREAK"
-#define RULE_SEPARATORS " ,\t\r\n"
-#define VARIABLE_SIZE (sizeof(VARIABLE) + 1 + RULE_NAME_SIZE)
+#include "core/fault_text.h"
 
 enum {
 	RUN_BREAK, RUN_SEED, RUN_OBSERVE, RUN_BACKTRACE, RUN_VERBOSE,
@@ -34,18 +34,17 @@ static const struct command_option run_options[] = {
 	[RUN_OBSERVE] = { "--observe", .has_value = false },
 	[RUN_BACKTRACE] = { "--backtrace", .has_value = false },
 	[RUN_VERBOSE] = { "--verbose", .has_value = false },
-	[RUN_FAULT] = { "--fault", .is_missing = true },
-	[RUN_REPORT] = { "--report", .is_missing = true },
-	[RUN_REPLAY] = { "--replay", .is_missing = true },
-	[RUN_REQUIRE_HITS] = { "--require-hits", .is_missing = true },
+	[RUN_FAULT] = { "--fault", .has_value = true },
+	[RUN_REPORT] = { "--report", .has_value = true },
+	[RUN_REPLAY] = { "--replay", .has_value = true },
+	[RUN_REQUIRE_HITS] = { "--require-hits", .has_value = false },
 };
 
 static struct config config;
 
 struct run {
-	const char *rules[CONFIG_MAX_RULES]; /* of --break */
-	char variables[CONFIG_MAX_RULES][VARIABLE_SIZE]; /* that carry them */
-	size_t rule_count;
+	struct given_rules given;
+	struct fault_run faults;
 	bool is_verbose;
 	char **command;
 };
@@ -60,13 +59,17 @@ static bool run_take_option(struct run *run, int option, const char *value)
 {
 	switch (option) {
 	case RUN_BREAK:
-		if (run->rule_count == CONFIG_MAX_RULES) {
-			terminal_complain("run: expected at most %d rules, got more; use a file "
-					"and SHUNT_CONF",
-					CONFIG_MAX_RULES);
-			return false;
-		}
-		run->rules[run->rule_count++] = value;
+		return given_rules_add(&run->given, GIVEN_BREAK, value);
+	case RUN_FAULT:
+		return given_rules_add(&run->given, GIVEN_FAULT, value);
+	case RUN_REPORT:
+		run->faults.report = value;
+		return true;
+	case RUN_REPLAY:
+		run->faults.replay = value;
+		return true;
+	case RUN_REQUIRE_HITS:
+		run->faults.requires_hits = true;
 		return true;
 	case RUN_SEED:
 		set_variable("SHUNT_SEED", value);
@@ -78,7 +81,7 @@ static bool run_take_option(struct run *run, int option, const char *value)
 		set_variable("SHUNT_BACKTRACE", "1");
 		return true;
 	default:
-		run->is_verbose = true;
+		run->is_verbose = run->faults.is_verbose = true;
 		return true;
 	}
 }
@@ -101,102 +104,17 @@ static bool run_parse(struct run *run, int argc, char *argv[])
 	return true;
 }
 
-static bool rule_target(const char *rule, struct target *ret)
+/* Without a seed each process would draw in its own way. */
+static void run_set_seed(void)
 {
-	char text[HOST_SIZE];
-	size_t length;
+	char text[24];
 
-	rule += strspn(rule, RULE_SEPARATORS);
-	length = strcspn(rule, RULE_SEPARATORS);
-	if (length >= sizeof(text))
-		return false;
-	memcpy(text, rule, length);
-	text[length] = '\0';
-	return !target_parse(text, ret);
-}
-
-static bool targets_are_equal(const struct target *a, const struct target *b)
-{
-	return a->kind == b->kind && a->is_address == b->is_address &&
-			a->prefix_bits == b->prefix_bits && a->port_low == b->port_low &&
-			a->port_high == b->port_high && strcmp(a->host, b->host) == 0 &&
-			memcmp(&a->address, &b->address, sizeof(a->address)) == 0;
-}
-
-/* The rule of environment or file that an option of the same target must beat, or NULL. */
-static const struct rule *find_beaten(const char *rule)
-{
-	struct target target;
-
-	if (!rule_target(rule, &target))
-		return NULL;
-	for (size_t i = 0; i < config.rule_count; i++) {
-		if (targets_are_equal(&config.rules[i].target, &target))
-			return &config.rules[i];
-	}
-	return NULL;
-}
-
-/* The variable of the rule that this one beats, or the next free one. */
-static void name_variable(const char *rule, char ret[VARIABLE_SIZE])
-{
-	const struct rule *beaten = find_beaten(rule);
-	unsigned int number = 1;
-
-	if (beaten && strcmp(beaten->name, "default") == 0) {
-		text_copy(ret, VARIABLE_SIZE, VARIABLE);
+	if (config.has_seed || config.fault_count == 0)
 		return;
-	}
-	if (beaten) {
-		snprintf(ret, VARIABLE_SIZE, VARIABLE "_%s", beaten->name);
-		return;
-	}
-	do {
-		snprintf(ret, VARIABLE_SIZE, VARIABLE "_RUN%u", number++);
-	} while (getenv(ret));
-}
-
-/* A rule of an option beats one of the environment or a file for the same target by taking its
- * name: of two rules with one target, the order of their names would decide. */
-static void run_set_rules(struct run *run)
-{
-	config_load(&config, environ, NULL);
-	for (size_t i = 0; i < run->rule_count; i++) {
-		name_variable(run->rules[i], run->variables[i]);
-		set_variable(run->variables[i], run->rules[i]);
-	}
-	config_load(&config, environ, NULL);
-}
-
-/* The option that a problem is about, which its user never named SHUNT_BREAK_RUN1. */
-static const char *problem_option(const struct run *run, const char *text, const char **ret_rest)
-{
-	for (size_t i = 0; i < run->rule_count; i++) {
-		size_t length = strlen(run->variables[i]);
-
-		if (strncmp(text, run->variables[i], length) == 0 && text[length] == ':') {
-			*ret_rest = text + length + 1;
-			return run->rules[i];
-		}
-	}
-	return NULL;
-}
-
-static void complain_problems(const struct run *run)
-{
-	for (size_t i = 0; i < config.problem_count && i < CONFIG_MAX_PROBLEMS; i++) {
-		const char *text = config.problems[i].text;
-		const char *rest;
-		const char *rule = problem_option(run, text, &rest);
-
-		if (rule)
-			terminal_complain("run: --break '%s':%s", rule, rest);
-		else
-			terminal_complain("run: %s", text);
-	}
-	if (config.problem_count > CONFIG_MAX_PROBLEMS)
-		terminal_complain("run: %zu more problems were not kept; mend these first",
-				config.problem_count - CONFIG_MAX_PROBLEMS);
+	config.seed = (clock_now_ns() ^ (uint64_t)getpid() << 20) & UINT32_MAX;
+	config.has_seed = true;
+	snprintf(text, sizeof(text), "%" PRIu64, config.seed);
+	set_variable("SHUNT_SEED", text);
 }
 
 static bool run_may_start(const struct run *run)
@@ -204,14 +122,14 @@ static bool run_may_start(const struct run *run)
 	char log_problem[STATE_NOTE_SIZE];
 
 	if (config.problem_count > 0) {
-		complain_problems(run);
+		given_rules_complain(&run->given, &config);
 		return false;
 	}
 	if (!state_log_is_writable(&config, log_problem)) {
 		terminal_complain("run: %s", log_problem);
 		return false;
 	}
-	if (rules_guard_something(&config))
+	if (rules_do_something(&config))
 		return true;
 	terminal_complain("run: expected a rule, got none, so nothing would be guarded; give one, "
 			"as in: shunt run --break 'pay.internal:443 errors=50%%' -- %s",
@@ -243,6 +161,12 @@ static void run_tell(const char *library)
 		describe_settings(&rule->settings, settings);
 		terminal_complain("run: rule %s: %s%s%s", rule->name, rule->target.text,
 				settings[0] ? " " : "", settings);
+	}
+	if (config.fault_count > 0)
+		terminal_complain("run: the same faults again: --seed %" PRIu64, config.seed);
+	for (size_t i = 0; i < config.fault_count; i++) {
+		fault_describe(&config.faults[i], settings, sizeof(settings));
+		terminal_complain("run: fault %s: %s", config.faults[i].name, settings);
 	}
 }
 
@@ -299,7 +223,36 @@ static bool run_would_work(const struct launch *launch, const char *library)
 	return !refusal.is_said;
 }
 
-static int run_with_library(const struct run *run, const char *library)
+struct execution {
+	char **command;
+	const char *problem;
+};
+
+static int execute(void *argument)
+{
+	const struct execution *execution = argument;
+
+	return run_execute(execution->command, execution->problem);
+}
+
+/* As a child, where there is something to tell at its end. */
+static int run_and_tell(struct run *run, const char *problem)
+{
+	struct execution execution = { .command = run->command, .problem = problem };
+	struct child_end end;
+
+	if (!child_run(execute, &execution, &end)) {
+		terminal_complain("run: expected room for one more process, got none: %s",
+				strerror(errno));
+		return EXIT_OWN_FAILURE;
+	}
+	if (end.failure)
+		return end.failure;
+	return fault_run_end(&run->faults) ? child_exit_status(end.wait_status)
+					   : EXIT_OWN_FAILURE;
+}
+
+static int run_with_library(struct run *run, const char *library)
 {
 	static struct launch launch;
 
@@ -307,8 +260,13 @@ static int run_with_library(const struct run *run, const char *library)
 	launch_follow(&launch, run->command, environ, library);
 	if (!run_would_work(&launch, library))
 		return EXIT_OWN_FAILURE;
+	run_set_seed();
+	if (!fault_run_begin(&run->faults, &config))
+		return EXIT_OWN_FAILURE;
 	if (run->is_verbose)
 		run_tell(library);
+	if (fault_run_stays(&run->faults, &config))
+		return run_and_tell(run, launch.problem);
 	return run_execute(run->command, launch.problem);
 }
 
@@ -319,7 +277,7 @@ int cmd_run(int argc, char *argv[])
 
 	if (!run_parse(&run, argc, argv))
 		return EXIT_OWN_FAILURE;
-	run_set_rules(&run);
+	given_rules_set(&run.given, &config);
 	if (config.is_off) {
 		/* The kill switch must not stop a service from starting. */
 		if (run.is_verbose)

@@ -4,6 +4,7 @@
 
 #include "cli/columns.h"
 #include "cli/command.h"
+#include "cli/faults.h"
 #include "cli/json.h"
 #include "cli/rules.h"
 #include "cli/state.h"
@@ -118,6 +119,18 @@ static void print_rules(const struct state *state)
 	columns_finish(&columns);
 }
 
+static void print_faults(const struct state *state)
+{
+	struct fault_view first;
+	bool has_some = false;
+
+	for (uint32_t i = 0; state->segment && i < FAULT_TABLE_SIZE && !has_some; i++)
+		has_some = fault_table_read(&state->segment->faults, i, clock_now_ns(), &first);
+	if (has_some)
+		putchar('\n');
+	faults_print(state);
+}
+
 static void print_notes(const struct state *state)
 {
 	static char notes[STATE_NOTES_MAX][STATE_NOTE_SIZE];
@@ -140,6 +153,7 @@ static void print_status(const struct state *state, bool as_json, bool shows_all
 	}
 	print_cells(state, shows_all);
 	print_rules(state);
+	print_faults(state);
 	print_notes(state);
 }
 

@@ -23,10 +23,8 @@ static void complain_unknown(const struct command_options *options, const char *
 	const char *nearest;
 	size_t count = 0;
 
-	for (size_t i = 0; i < options->count && i < OPTIONS_MAX; i++) {
-		if (!options->table[i].is_missing)
-			names[count++] = options->table[i].name;
-	}
+	for (size_t i = 0; i < options->count && i < OPTIONS_MAX; i++)
+		names[count++] = options->table[i].name;
 	nearest = text_nearest(word, names, count);
 	if (nearest)
 		terminal_complain("%s: expected an option such as %s, got '%s'", command, nearest,
@@ -82,12 +80,6 @@ static int read_option(struct command_options *options, const char *word, const 
 
 		if (!option_is(option, word, &rest))
 			continue;
-		if (option->is_missing) {
-			terminal_complain("%s: %s is not in this version (" SHUNT_VERSION "); "
-					"leave it out",
-					options->argv[0], option->name);
-			return COMMAND_OPTIONS_BAD;
-		}
 		return read_value(options, option, rest, ret_value) ? (int)i : COMMAND_OPTIONS_BAD;
 	}
 	complain_unknown(options, word);

@@ -15,12 +15,13 @@ int cmd_reset(int argc, char *argv[]);
 int cmd_force(int argc, char *argv[]);
 int cmd_set(int argc, char *argv[]);
 int cmd_check(int argc, char *argv[]);
+int cmd_fault(int argc, char *argv[]);
+int cmd_explain(int argc, char *argv[]);
 int cmd_doctor(int argc, char *argv[]);
 
 struct command_option {
 	const char *name; /* with its dashes */
 	bool has_value;
-	bool is_missing; /* known, but not in this version */
 };
 
 /* Reads options one by one; stops at the first word that is none, or after "--". */

@@ -1,126 +1,71 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/json.h"
 
-#include <limits.h>
-#include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
+#include "cli/faults.h"
+#include "cli/label.h"
+#include "cli/member.h"
 #include "cli/rules.h"
 #include "cli/terminal.h"
-#include "cli/label.h"
-
-static json_t *checked(json_t *value)
-{
-	if (!value)
-		terminal_die_without_memory();
-	return value;
-}
-
-static void set(json_t *object, const char *key, json_t *value)
-{
-	if (json_object_set_new(object, key, checked(value)) != 0)
-		terminal_die_without_memory();
-}
-
-/* Names come from environments and files in any encoding; JSON is UTF-8. */
-static json_t *text_value(const char *text)
-{
-	json_t *value = json_string(text);
-	char *ascii;
-
-	if (value)
-		return value;
-	ascii = strdup(text);
-	if (!ascii)
-		terminal_die_without_memory();
-	for (char *byte = ascii; *byte; byte++) {
-		if ((unsigned char)*byte >= 0x80)
-			*byte = '?';
-	}
-	value = checked(json_string(ascii));
-	free(ascii);
-	return value;
-}
-
-static void set_text(json_t *object, const char *key, const char *text)
-{
-	set(object, key, text_value(text));
-}
-
-static void set_number(json_t *object, const char *key, uint64_t number)
-{
-	set(object, key, json_integer(number > LLONG_MAX ? LLONG_MAX : (json_int_t)number));
-}
-
-static void set_real(json_t *object, const char *key, double number)
-{
-	set(object, key, json_real(isfinite(number) ? number : 0));
-}
+#include "core/clock.h"
 
 static json_t *totals_object(const struct cell_snapshot *cell)
 {
-	json_t *object = checked(json_object());
+	json_t *object = member_checked(json_object());
 
 	for (int i = 0; i < CELL_TOTAL_COUNT; i++)
-		set_number(object, cell_total_name((enum cell_total)i), cell->totals[i]);
+		member_set_number(object, cell_total_name((enum cell_total)i), cell->totals[i]);
 	return object;
 }
 
 static json_t *latency_object(const struct histogram_summary *latency)
 {
-	json_t *object = checked(json_object());
+	json_t *object = member_checked(json_object());
 
-	set_real(object, "mean", latency->mean_ms);
-	set_real(object, "p50", latency->p50_ms);
-	set_real(object, "p90", latency->p90_ms);
-	set_real(object, "p99", latency->p99_ms);
-	set_real(object, "p99_5", latency->p99_5_ms);
-	set_real(object, "max", latency->max_ms);
+	member_set_real(object, "mean", latency->mean_ms);
+	member_set_real(object, "p50", latency->p50_ms);
+	member_set_real(object, "p90", latency->p90_ms);
+	member_set_real(object, "p99", latency->p99_ms);
+	member_set_real(object, "p99_5", latency->p99_5_ms);
+	member_set_real(object, "max", latency->max_ms);
 	return object;
 }
 
 static json_t *cell_object(const struct cell_snapshot *cell)
 {
-	json_t *object = checked(json_object());
+	json_t *object = member_checked(json_object());
 	char text[LABEL_SIZE];
 
-	set_text(object, "name", cell->key.name);
-	set_text(object, "target", label_target(cell, text));
-	set_text(object, "host", cell->key.host);
-	set_text(object, "address", label_address(cell, text));
-	set_number(object, "port", cell->key.port);
-	set_text(object, "kind", label_kind(cell->key.kind == CELL_LOOKUP));
-	set_text(object, "state", circuit_state_name(cell->state));
-	set_text(object, "forced", label_force(cell->force));
-	set_number(object, "requests", cell->requests);
-	set_number(object, "errors", cell->errors);
-	set_number(object, "error_percent", cell->error_percent);
+	member_set_text(object, "name", cell->key.name);
+	member_set_text(object, "target", label_target(cell, text));
+	member_set_text(object, "host", cell->key.host);
+	member_set_text(object, "address", label_address(cell, text));
+	member_set_number(object, "port", cell->key.port);
+	member_set_text(object, "kind", label_kind(cell->key.kind == CELL_LOOKUP));
+	member_set_text(object, "state", circuit_state_name(cell->state));
+	member_set_text(object, "forced", label_force(cell->force));
+	member_set_number(object, "requests", cell->requests);
+	member_set_number(object, "errors", cell->errors);
+	member_set_number(object, "error_percent", cell->error_percent);
 	if (cell->has_retry)
-		set_number(object, "retry_in_ms", cell->retry_in_ms);
+		member_set_number(object, "retry_in_ms", cell->retry_in_ms);
 	else
-		set(object, "retry_in_ms", json_null());
-	set_number(object, "in_flight", cell->in_flight);
-	set(object, "totals", totals_object(cell));
-	set(object, "latency_ms", latency_object(&cell->latency));
+		member_set_null(object, "retry_in_ms");
+	member_set_number(object, "in_flight", cell->in_flight);
+	member_set(object, "totals", totals_object(cell));
+	member_set(object, "latency_ms", latency_object(&cell->latency));
 	return object;
-}
-
-static void append(json_t *array, json_t *value)
-{
-	if (json_array_append_new(array, value) != 0)
-		terminal_die_without_memory();
 }
 
 static json_t *cells_array(const struct state *state, uint64_t now_ns)
 {
 	static struct cell_snapshot cells[SEGMENT_CELLS];
 	size_t count = state_cells(state, now_ns, cells);
-	json_t *array = checked(json_array());
+	json_t *array = member_checked(json_array());
 
 	for (size_t i = 0; i < count; i++)
-		append(array, cell_object(&cells[i]));
+		member_append(array, cell_object(&cells[i]));
 	return array;
 }
 
@@ -128,18 +73,18 @@ static json_t *rules_array(const struct state *state)
 {
 	static struct known_rule rules[RULES_MAX];
 	size_t count = rules_gather(state, rules);
-	json_t *array = checked(json_array());
+	json_t *array = member_checked(json_array());
 
 	for (size_t i = 0; i < count; i++) {
-		json_t *object = checked(json_object());
+		json_t *object = member_checked(json_object());
 
-		set_text(object, "name", rules[i].name);
-		set_number(object, "matched", rules[i].matched);
+		member_set_text(object, "name", rules[i].name);
+		member_set_number(object, "matched", rules[i].matched);
 		if (rules[i].error[0] != '\0')
-			set_text(object, "error", rules[i].error);
+			member_set_text(object, "error", rules[i].error);
 		else
-			set(object, "error", json_null());
-		append(array, object);
+			member_set_null(object, "error");
+		member_append(array, object);
 	}
 	return array;
 }
@@ -148,41 +93,94 @@ static json_t *notes_array(const struct state *state)
 {
 	static char notes[STATE_NOTES_MAX][STATE_NOTE_SIZE];
 	size_t count = state_notes(state, notes);
-	json_t *array = checked(json_array());
+	json_t *array = member_checked(json_array());
 
 	for (size_t i = 0; i < count; i++)
-		append(array, text_value(notes[i]));
+		member_append(array, member_text(notes[i]));
 	return array;
+}
+
+static json_t *suppressed_object(const struct fault_view *view)
+{
+	json_t *object = member_checked(json_object());
+
+	for (int reason = FAULT_STRIKES + 1; reason < FAULT_REASON_COUNT; reason++)
+		member_set_number(object, fault_reason_name((enum fault_reason)reason),
+				view->suppressed[reason]);
+	return object;
+}
+
+static json_t *fault_object(const struct fault_view *view, uint64_t now_ns)
+{
+	json_t *object = member_checked(json_object());
+
+	member_set_text(object, "name", view->name);
+	member_set_text(object, "rule", view->text);
+	member_set_truth(object, "added", view->is_added);
+	if (view->is_added)
+		member_set_number(object, "ends_in_ms", view->is_over ? 0
+				: clock_elapsed_ns(now_ns, view->ends_ns) / 1000000u);
+	else
+		member_set_null(object, "ends_in_ms");
+	member_set_number(object, "connections", view->connections);
+	member_set_number(object, "seen", view->seen);
+	member_set_number(object, "matched", view->matched);
+	member_set_number(object, "injected", view->injected);
+	member_set(object, "suppressed", suppressed_object(view));
+	return object;
+}
+
+static json_t *faults_array(const struct state *state, uint64_t now_ns)
+{
+	static struct fault_view views[FAULT_TABLE_SIZE];
+	size_t count = faults_gather(state, now_ns, views);
+	json_t *array = member_checked(json_array());
+
+	for (size_t i = 0; i < count; i++)
+		member_append(array, fault_object(&views[i], now_ns));
+	return array;
+}
+
+json_t *json_fault_list(const struct state *state, uint64_t now_ns)
+{
+	json_t *object = member_checked(json_object());
+
+	member_set_number(object, "version", 1);
+	member_set(object, "faults", faults_array(state, now_ns));
+	return object;
 }
 
 json_t *json_status(const struct state *state, uint64_t now_ns)
 {
-	json_t *object = checked(json_object());
+	json_t *object = member_checked(json_object());
 
-	set_number(object, "version", 1);
-	set_text(object, "segment", state->path[0] ? state->path : "private");
-	set(object, "cells", cells_array(state, now_ns));
-	set(object, "rules", rules_array(state));
-	set_number(object, "overflow", state_overflow(state));
-	set(object, "notes", notes_array(state));
+	member_set_number(object, "version", 1);
+	member_set_text(object, "segment", state->path[0] ? state->path : "private");
+	member_set(object, "cells", cells_array(state, now_ns));
+	member_set(object, "rules", rules_array(state));
+	member_set(object, "faults", faults_array(state, now_ns));
+	member_set_number(object, "overflow", state_overflow(state));
+	member_set(object, "notes", notes_array(state));
 	return object;
 }
 
 json_t *json_event(const struct event *event, const char *time)
 {
-	json_t *object = checked(json_object());
+	json_t *object = member_checked(json_object());
 
-	set_number(object, "sequence", event->sequence);
-	set_text(object, "time", time);
-	set_text(object, "event", event_kind_name((enum event_kind)event->kind));
-	set_text(object, "name", event->name);
-	set_text(object, "target", event->target);
-	set_text(object, "kind", label_kind(event->is_lookup));
-	set_number(object, "requests", event->requests);
-	set_number(object, "errors", event->errors);
+	member_set_number(object, "sequence", event->sequence);
+	member_set_text(object, "time", time);
+	member_set_text(object, "event", event_kind_name((enum event_kind)event->kind));
+	member_set_text(object, "name", event->name);
+	member_set_text(object, "target", event->target);
+	member_set_text(object, "kind", label_kind(event->is_lookup));
+	member_set_number(object, "requests", event->requests);
+	member_set_number(object, "errors", event->errors);
 	if (event->kind == EVENT_FORCED)
-		set_text(object, "forced", label_force((enum force)event->detail));
-	set_number(object, "pid", event->pid);
+		member_set_text(object, "forced", label_force((enum force)event->detail));
+	if (event->kind == EVENT_INJECTED)
+		member_set_number(object, "injected", event->detail);
+	member_set_number(object, "pid", event->pid);
 	return object;
 }
 

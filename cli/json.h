@@ -13,6 +13,9 @@
 /* All of status. The caller owns the result. Ends the command without memory. */
 json_t *json_status(const struct state *state, uint64_t now_ns);
 
+/* The fault rules alone. Likewise. */
+json_t *json_fault_list(const struct state *state, uint64_t now_ns);
+
 /* One event; `time` is its wall-clock time as text. The caller owns the result. */
 json_t *json_event(const struct event *event, const char *time);
 

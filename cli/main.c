@@ -4,6 +4,7 @@
 
 #include "cli/command.h"
 #include "cli/terminal.h"
+#include "core/fault_terms.h"
 #include "core/setting_table.h"
 #include "core/settings.h"
 #include "core/text.h"
@@ -19,8 +20,9 @@ static int cmd_help(int argc, char *argv[]);
 
 static const struct command commands[] = {
 	{ "run", cmd_run,
-		"[--break RULE] [--seed N] [--observe] [--backtrace] [--verbose] -- COMMAND...",
-		"run a program with circuit breakers under it" },
+		"[--break RULE] [--fault RULE] [--seed N] [--report FILE] [--replay FILE] "
+		"[--require-hits] [--observe] [--backtrace] [--verbose] -- COMMAND...",
+		"run a program with circuit breakers, and faults, under it" },
 	{ "status", cmd_status, "[--json] [--watch] [--all]",
 		"show the circuits that processes of this user share" },
 	{ "events", cmd_events, "[--follow] [--json]",
@@ -35,16 +37,20 @@ static const struct command commands[] = {
 		"hold the circuits of a rule open or closed, or let go" },
 	{ "check", cmd_check, "[FILE]",
 		"read the rules of the environment, or of a file, and say what is wrong" },
+	{ "fault", cmd_fault, "add NAME RULE [--for DURATION] | list [--json] | clear [NAME]",
+		"inject a fault into running programs, for a while; show faults; end them" },
+	{ "explain", cmd_explain, "[--json] HOST:PORT | dns:NAME",
+		"say which rules apply to a host, in which order, and why" },
 	{ "doctor", cmd_doctor, "COMMAND [ARGUMENT...] | PID",
 		"say whether the library can work in a command, or works in a process" },
-	{ "help", cmd_help, "[COMMAND|settings]",
-		"show this, one command, or what a rule may set" },
+	{ "help", cmd_help, "[COMMAND|settings|faults]",
+		"show this, one command, what a rule may set, or which faults there are" },
 };
 
 #define COMMAND_COUNT (sizeof(commands) / sizeof(commands[0]))
 
 static const char *const missing_commands[] = {
-	"top", "fault", "explain", "env", "metrics", "serve",
+	"top", "env", "metrics", "serve",
 };
 
 static const struct command *command_find(const char *name)
@@ -74,7 +80,8 @@ static void print_usage(FILE *file)
 		fprintf(file, "  shunt %s %s\n        %s\n", command->name, command->arguments,
 				command->description);
 	}
-	fputs("\nA rule is 'HOST[:PORT] SETTING=VALUE ...'; see 'shunt help settings' and "
+	fputs("\nA breaker rule is 'HOST[:PORT] SETTING=VALUE ...', a fault rule 'HOST[:PORT] "
+			"FAULT ...';\nsee 'shunt help settings', 'shunt help faults' and "
 			"shunt(7).\n",
 			file);
 }
@@ -87,6 +94,23 @@ static void print_settings(void)
 	for (size_t i = 0; i < count; i++)
 		printf("%-20s %-14s %s\n", settings[i].name, settings[i].default_text,
 				settings[i].meaning);
+}
+
+static void print_faults(void)
+{
+	static const char *const groups[] = {
+		[FAULT_TERM_KIND] = "faults",
+		[FAULT_TERM_LOOKUP] = "on dns:NAME targets",
+		[FAULT_TERM_WHEN] = "when",
+		[FAULT_TERM_SCOPE] = "scope",
+	};
+	const struct fault_term *term;
+
+	for (size_t i = 0; (term = fault_term_at(i)); i++) {
+		if (i == 0 || fault_term_at(i - 1)->group != term->group)
+			printf("%s%s\n", i ? "\n" : "", groups[term->group]);
+		printf("  %-36s  %s\n", term->form, term->meaning);
+	}
 }
 
 static int complain_unknown(const char *name)
@@ -126,6 +150,10 @@ static int cmd_help(int argc, char *argv[])
 	}
 	if (strcmp(argv[1], "settings") == 0) {
 		print_settings();
+		return 0;
+	}
+	if (strcmp(argv[1], "faults") == 0) {
+		print_faults();
 		return 0;
 	}
 	command = command_find(argv[1]);

@@ -74,10 +74,14 @@ size_t rules_gather(const struct state *state, struct known_rule *ret)
 	return rules.count;
 }
 
-bool rules_guard_something(const struct config *config)
+bool rules_do_something(const struct config *config)
 {
 	for (size_t i = 0; i < config->rule_count; i++) {
 		if (!config->rules[i].target.is_excluded)
+			return true;
+	}
+	for (size_t i = 0; i < config->fault_count; i++) {
+		if (!config->faults[i].target.is_excluded)
 			return true;
 	}
 	return false;

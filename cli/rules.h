@@ -21,7 +21,7 @@ struct known_rule {
  * counts for more than what another process wrote down. */
 size_t rules_gather(const struct state *state, struct known_rule *ret);
 
-/* Is there one that is no exclusion? */
-bool rules_guard_something(const struct config *config);
+/* Is there one, of breakers or faults, that is no exclusion? */
+bool rules_do_something(const struct config *config);
 
 #endif

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/config.h"
 
+#include <stddef.h>
 #include <string.h>
 
+#include "core/fault_text.h"
 #include "core/file.h"
 #include "core/span.h"
 #include "core/text.h"
+#include "core/variable.h"
 
 #define PREFIX "SHUNT_"
 #define WHERE_SIZE 112 /* "SHUNT_BREAK_" and a name, or a path and a line */
 
-static const char no_faults[] = "fault rules are not in this version of shunt";
 static const char expect_name[] = "a name of letters, digits, _ and -, at most 63 of them";
 
 static void add_problem(
@@ -28,44 +30,82 @@ static void add_problem(
 static void add_expected(struct config *config, const char *where, const char *expected,
 		struct span got, const char *nearest)
 {
-	char what[CONFIG_PROBLEM_SIZE], quoted[TEXT_QUOTE_SIZE];
+	char what[CONFIG_PROBLEM_SIZE];
 
-	text_quote(quoted, sizeof(quoted), got.text, got.length);
-	text_format(what, sizeof(what), "expected %s, got '%s'%s%s%s", expected, quoted,
-			nearest ? ", did you mean " : "", nearest ? nearest : "",
-			nearest ? "?" : "");
+	text_expected(what, sizeof(what), expected, got.text, got.length, nearest);
 	add_problem(config, "", where, what);
 }
 
-static void add_rule(struct config *config, const char *where, struct span name_span,
-		struct span text, bool is_from_file)
+/* A rule as it stands somewhere. */
+struct source {
+	const char *where;
+	struct span name, text;
+	bool is_from_file;
+};
+
+/* Has it a good name, which no rule of that kind has yet? A rule of the file yields to one of the
+ * environment without a word. */
+static bool copy_name(struct config *config, const struct source *source, bool is_fault,
+		char ret[RULE_NAME_SIZE])
+{
+	if (!rule_name_is_good(source->name.text, source->name.length)) {
+		add_expected(config, source->where, expect_name, source->name, NULL);
+		return false;
+	}
+	text_copy(ret, source->name.length + 1, source->name.text);
+	const struct rule *rule = is_fault ? NULL : rule_find(config->rules, config->rule_count,
+		ret);
+	const struct fault *fault = is_fault ? fault_find(config->faults, config->fault_count,
+		ret) : NULL;
+	if (!rule && !fault)
+		return true;
+	if ((rule ? rule->is_from_file : fault->is_from_file) == source->is_from_file)
+		add_problem(config, "", source->where, "a rule of this name is there already");
+	return false;
+}
+
+static void add_rule(struct config *config, const struct source *source)
 {
 	char name[RULE_NAME_SIZE], error[CONFIG_PROBLEM_SIZE];
 
-	if (!rule_name_is_good(name_span.text, name_span.length)) {
-		add_expected(config, where, expect_name, name_span, NULL);
+	if (!copy_name(config, source, false, name))
 		return;
-	}
-	text_copy(name, name_span.length + 1, name_span.text);
-	const struct rule *other = rule_find(config->rules, config->rule_count, name);
-	if (other) {
-		if (other->is_from_file == is_from_file)
-			add_problem(config, "", where, "a rule of this name is there already");
-		return;
-	}
 	if (config->rule_count == CONFIG_MAX_RULES) {
-		add_problem(config, name, where, "left out, there are 128 rules already");
+		add_problem(config, name, source->where, "left out, there are 128 rules already");
 		return;
 	}
 	struct rule *rule = &config->rules[config->rule_count];
-	if (!rule_parse(name, text.text, text.length, rule, error, sizeof(error))) {
-		add_problem(config, name, where, error);
+	if (!rule_parse(name, source->text.text, source->text.length, rule, error, sizeof(error))) {
+		add_problem(config, name, source->where, error);
 		return;
 	}
-	rule->is_from_file = is_from_file;
+	rule->is_from_file = source->is_from_file;
 	config->wants_names |= target_wants_names(&rule->target);
 	config->has_fallback |= rule->settings.fallback.address.family != 0;
 	rule_place(config->rules, config->rule_count++);
+}
+
+/* Its problems go by no name: a breaker rule may have the same. */
+static void add_fault(struct config *config, const struct source *source)
+{
+	char name[RULE_NAME_SIZE], error[CONFIG_PROBLEM_SIZE];
+
+	if (!copy_name(config, source, true, name))
+		return;
+	if (config->fault_count == CONFIG_MAX_FAULTS) {
+		add_problem(config, "", source->where,
+				"left out, there are 32 fault rules already");
+		return;
+	}
+	struct fault *fault = &config->faults[config->fault_count];
+	if (!fault_parse(name, source->text.text, source->text.length, fault, error,
+		sizeof(error))) {
+		add_problem(config, "", source->where, error);
+		return;
+	}
+	fault->is_from_file = source->is_from_file;
+	config->wants_names |= target_wants_names(&fault->target);
+	fault_place(config->faults, config->fault_count++);
 }
 
 static void load_line(struct config *config, const char *where, struct span line)
@@ -76,16 +116,19 @@ static void load_line(struct config *config, const char *where, struct span line
 	if (rest.length == 0)
 		return;
 	struct span kind = span_take_word(&rest);
-	if (span_is(kind, "fault")) {
-		add_problem(config, "", where, no_faults);
-		return;
-	}
 	struct span name = span_take_word(&rest);
-	if (!span_is(kind, "break") || name.length == 0 || rest.length == 0 || *rest.text != '=') {
-		add_expected(config, where, "break NAME = rule", whole, NULL);
+	bool is_fault = span_is(kind, "fault"), is_rule = is_fault || span_is(kind, "break");
+	if (!is_rule || name.length == 0 || rest.length == 0 || *rest.text != '=') {
+		add_expected(config, where,
+				!is_rule ? "break NAME = rule or fault NAME = rule" :
+				is_fault ? "fault NAME = rule" : "break NAME = rule", whole, NULL);
 		return;
 	}
-	add_rule(config, where, name, span_from(rest, 1), true);
+	struct source source = { where, name, span_from(rest, 1), true };
+	if (is_fault)
+		add_fault(config, &source);
+	else
+		add_rule(config, &source);
 }
 
 /* The end of a path says more than its beginning. */
@@ -138,130 +181,84 @@ static const char *const log_words[] = { "off", "stderr", "syslog", NULL };
 static const char *const timer_words[] = { "auto", "on", "off", NULL };
 static const char *const switch_words[] = { "0", "1", NULL };
 
-static bool copy_path(char *ret, size_t size, const char *path)
-{
-	if (path[0] != '/' || strlen(path) >= size)
-		return false;
-	text_copy(ret, size, path);
-	return true;
-}
-
 /* Who asks for a mode that we cannot read may have wanted to be spared. */
-static const char *read_mode(struct config *config, const char *value)
+static const char *read_mode(const struct variable *variable, void *record, const char *value)
 {
-	int index = text_word_index(mode_words, value);
+	struct config *config = record;
+	int index = text_word_index(variable->words, value);
 
 	config->observe = index != 0;
-	return index < 0 ? "enforce or observe" : NULL;
+	return index < 0 ? variable->expected : NULL;
 }
 
-static const char *read_state(struct config *config, const char *value)
+static const char *read_state(const struct variable *variable, void *record, const char *value)
 {
+	struct config *config = record;
+
 	config->state_private = strcmp(value, "private") == 0;
-	if (config->state_private ||
-			copy_path(config->state_path, sizeof(config->state_path), value))
-		return NULL;
-	return "private, or an absolute path of at most 255 characters";
+	return config->state_private ? NULL : variable_path(variable, record, value);
 }
 
-static const char *read_log(struct config *config, const char *value)
+static const char *read_log(const struct variable *variable, void *record, const char *value)
 {
-	int index = text_word_index(log_words, value);
+	struct config *config = record;
+	int index = text_word_index(variable->words, value);
+	const char *expected = index < 0 ? variable_path(variable, record, value) : NULL;
 
-	if (index >= 0)
-		config->log = (enum log_kind)index;
-	else if (copy_path(config->log_path, sizeof(config->log_path), value))
-		config->log = LOG_FILE;
-	else
-		return "off, stderr, syslog, or an absolute path of at most 255 characters";
-	return NULL;
+	if (!expected)
+		config->log = index < 0 ? LOG_FILE : (enum log_kind)index;
+	return expected;
 }
 
-static const char *read_seed(struct config *config, const char *value)
+static const char *read_seed(const struct variable *variable, void *record, const char *value)
 {
-	const char *expected = text_count(value, &config->seed);
+	struct config *config = record;
+	const char *expected = variable_number(variable, record, value);
 
 	config->has_seed = !expected;
 	return expected;
 }
 
-static const char *read_timer(struct config *config, const char *value)
-{
-	int index = text_word_index(timer_words, value);
-
-	if (index < 0)
-		return "auto, on or off";
-	config->timer = (enum timer_mode)index;
-	return NULL;
-}
-
-static const char *read_expire(struct config *config, const char *value)
-{
-	uint64_t ns;
-
-	(void)config;
-	return text_duration(value, &ns);
-}
-
-static const char *read_backtrace(struct config *config, const char *value)
-{
-	int index = text_word_index(switch_words, value);
-
-	config->backtrace = index == 1;
-	return index < 0 ? "0 or 1" : NULL;
-}
-
-struct variable {
-	const char *name;
-	const char *(*read)(struct config *config, const char *value); /* NULL: read elsewhere */
-	const char *const *words;
-};
+#define A_PATH "an absolute path of at most 255 characters"
 
 static const struct variable variables[] = {
-	{ PREFIX "MODE", read_mode, mode_words },
-	{ PREFIX "STATE", read_state, state_words },
-	{ PREFIX "LOG", read_log, log_words },
-	{ PREFIX "SEED", read_seed, NULL },
-	{ PREFIX "TIMER", read_timer, timer_words },
-	{ PREFIX "EXPIRE", read_expire, NULL },
-	{ PREFIX "BACKTRACE", read_backtrace, NULL },
-	{ PREFIX "OFF", NULL, NULL },
-	{ PREFIX "PROC", NULL, NULL },
-	{ PREFIX "SKIP", NULL, NULL },
-	{ PREFIX "CONF", NULL, NULL },
-	{ PREFIX "BREAK", NULL, NULL },
-	{ PREFIX "FAULT", NULL, NULL },
+#define FIELD(name) offsetof(struct config, name)
+	{ PREFIX "MODE", read_mode, 0, mode_words, "enforce or observe" },
+	{ PREFIX "STATE", read_state, FIELD(state_path), state_words, "private, or " A_PATH },
+	{ PREFIX "LOG", read_log, FIELD(log_path), log_words, "off, stderr, syslog, or " A_PATH },
+	{ PREFIX "SEED", read_seed, FIELD(seed), NULL, NULL },
+	{ PREFIX "TIMER", variable_word, FIELD(timer), timer_words, "auto, on or off" },
+	{ PREFIX "EXPIRE", variable_duration, FIELD(expire_ns), NULL, "a duration above 0s" },
+	{ PREFIX "BACKTRACE", variable_switch, FIELD(backtrace), switch_words, "0 or 1" },
+	{ PREFIX "REPORT", variable_path, FIELD(report_path), NULL, A_PATH },
+	{ PREFIX "REPLAY", variable_path, FIELD(replay_path), NULL, A_PATH },
+	{ PREFIX "RUN", variable_number, FIELD(run), NULL, NULL },
+	{ PREFIX "OFF", NULL, 0, NULL, NULL },
+	{ PREFIX "PROC", NULL, 0, NULL, NULL },
+	{ PREFIX "SKIP", NULL, 0, NULL, NULL },
+	{ PREFIX "CONF", NULL, 0, NULL, NULL },
+	{ PREFIX "BREAK", NULL, 0, NULL, NULL },
+	{ PREFIX "FAULT", NULL, 0, NULL, NULL },
+#undef FIELD
 };
 
 #define VARIABLE_COUNT (sizeof(variables) / sizeof(variables[0]))
 
-/* As getenv(), which hosts replace. NULL also for an empty one. */
-static const char *find_variable(char *const environ[], const char *name)
+static bool is_kept_out(char *const environ[], const struct config_process *process)
 {
-	size_t length = strlen(name);
+	const char *only = variable_value(environ, PREFIX "PROC");
+	const char *skipped = variable_value(environ, PREFIX "SKIP");
 
-	for (; environ && *environ; environ++) {
-		if (strncmp(*environ, name, length) == 0 && (*environ)[length] == '=')
-			return (*environ)[length + 1] ? *environ + length + 1 : NULL;
-	}
-	return NULL;
-}
-
-static bool is_kept_out(char *const environ[], const char *program)
-{
-	const char *only = find_variable(environ, PREFIX "PROC");
-	const char *skipped = find_variable(environ, PREFIX "SKIP");
-
-	if (!program)
+	if (!process)
 		return false;
-	return (only && !text_glob_any(only, program)) ||
-			(skipped && text_glob_any(skipped, program));
+	return (only && !text_glob_any(only, process->program)) ||
+			(skipped && text_glob_any(skipped, process->program));
 }
 
 /* The kill switch works however it is spelled; only 0 leaves us on. */
 static bool is_switched_off(struct config *config, char *const environ[])
 {
-	const char *value = find_variable(environ, PREFIX "OFF");
+	const char *value = variable_value(environ, PREFIX "OFF");
 
 	if (!value || strcmp(value, "0") == 0)
 		return false;
@@ -276,101 +273,91 @@ static void format_variable(char ret[WHERE_SIZE], struct span name)
 	text_quote(ret, WHERE_SIZE, name.text, name.length);
 }
 
-static const char *nearest_variable(struct span name)
+/* SHUNT_BREAK, SHUNT_BREAK_PAY and the like: is it a rule? */
+static bool load_rule(struct config *config, struct span name, const char *where, const char *value)
 {
-	const char *names[VARIABLE_COUNT];
-	char copy[32];
-	size_t length = name.length < sizeof(copy) ? name.length : sizeof(copy) - 1;
+	static const char *const kinds[] = { PREFIX "BREAK", PREFIX "FAULT" };
+	const size_t length = sizeof(PREFIX "BREAK") - 1;
+	struct source source = { where, span_of("default"), span_of(value), false };
 
-	for (size_t i = 0; i < VARIABLE_COUNT; i++)
-		names[i] = variables[i].name;
-	text_copy(copy, length + 1, name.text);
-	const char *nearest = text_nearest(copy, names, VARIABLE_COUNT);
-	if (nearest || length < sizeof(PREFIX))
-		return nearest;
-	/* SHUNT_BRAEK_PAY: the kind of rule is what is misspelt. */
-	copy[sizeof(PREFIX) - 1 + strcspn(copy + sizeof(PREFIX) - 1, "_")] = '\0';
-	return text_nearest(copy, names, VARIABLE_COUNT);
-}
-
-static void say_unknown(struct config *config, struct span name)
-{
-	const char *nearest = nearest_variable(name);
-	char where[WHERE_SIZE], what[96];
-
-	format_variable(where, name);
-	text_format(what, sizeof(what), "no such variable%s%s%s", nearest ? ", did you mean " : "",
-			nearest ? nearest : "", nearest ? "?" : "");
-	add_problem(config, "", where, what);
-}
-
-static void load_switch(struct config *config, const struct variable *variable, const char *value)
-{
-	size_t count = 0;
-
-	if (!variable->read || value[0] == '\0')
-		return;
-	const char *expected = variable->read(config, value);
-	if (!expected)
-		return;
-	while (variable->words && variable->words[count])
-		count++;
-	add_expected(config, variable->name, expected, span_of(value),
-			text_nearest(value, variable->words, count));
-}
-
-static const struct variable *variable_of(struct span name)
-{
-	for (size_t i = 0; i < VARIABLE_COUNT; i++) {
-		if (span_is(name, variables[i].name))
-			return &variables[i];
+	for (size_t kind = 0; kind < 2; kind++) {
+		if (!span_begins(name, kinds[kind]))
+			continue;
+		if (name.length > length) {
+			if (name.text[length] != '_')
+				return false;
+			source.name = span_from(name, length + 1);
+		}
+		if (kind)
+			add_fault(config, &source);
+		else
+			add_rule(config, &source);
+		return true;
 	}
-	return NULL;
+	return false;
 }
 
 /* `seen`: bit = row of `variables`; the first of two counts, as for getenv(). */
 static void load_variable(struct config *config, struct span name, const char *value,
 		uint32_t *seen)
 {
-	const struct variable *variable = variable_of(name);
-	struct span text = { value, strlen(value) };
-	char where[WHERE_SIZE];
+	const struct variable *variable = variable_find(variables, VARIABLE_COUNT, name);
+	char where[WHERE_SIZE], error[CONFIG_PROBLEM_SIZE];
 
 	format_variable(where, name);
-	if (span_is(name, PREFIX "BREAK"))
-		add_rule(config, where, span_of("default"), text, false);
-	else if (span_begins(name, PREFIX "BREAK_"))
-		add_rule(config, where, span_from(name, sizeof(PREFIX "BREAK_") - 1), text, false);
-	else if (span_is(name, PREFIX "FAULT") || span_begins(name, PREFIX "FAULT_"))
-		add_problem(config, "", where, no_faults);
-	else if (!variable)
-		say_unknown(config, name);
-	else if (!(*seen >> (variable - variables) & 1))
-		load_switch(config, variable, value);
-	if (variable)
-		*seen |= 1u << (variable - variables);
+	if (load_rule(config, name, where, value))
+		return;
+	if (!variable) {
+		variable_unknown(variables, VARIABLE_COUNT, name, sizeof(PREFIX) - 1, error,
+				sizeof(error));
+		add_problem(config, "", where, error);
+		return;
+	}
+	if (!(*seen >> (variable - variables) & 1) &&
+			!variable_read(variable, config, value, error, sizeof(error)))
+		add_problem(config, "", where, error);
+	*seen |= 1u << (variable - variables);
+}
+
+/* Only now: a rule that is for other programs may have kept its name from one of the file. */
+static void choose_faults(struct config *config, const struct config_process *process)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < config->fault_count; i++) {
+		struct fault *fault = &config->faults[i];
+
+		if (process && !fault_is_for(fault, process->program, process->euid))
+			continue;
+		if (fault != &config->faults[kept])
+			config->faults[kept] = *fault;
+		config->faults[kept++].expire_ns = config->expire_ns;
+	}
+	config->fault_count = kept;
 }
 
 static void reset(struct config *config)
 {
 	/* Not the whole: most of it is never touched, and stays without memory. */
-	config->rule_count = 0;
+	config->rule_count = config->fault_count = 0;
 	config->problem_count = 0;
 	config->is_off = config->observe = config->state_private = config->backtrace = false;
 	config->wants_names = config->has_fallback = config->has_seed = false;
 	config->log = LOG_OFF;
 	config->timer = TIMER_AUTO;
-	config->seed = 0;
+	config->seed = config->expire_ns = config->run = 0;
 	config->state_path[0] = config->log_path[0] = '\0';
+	config->report_path[0] = config->replay_path[0] = '\0';
 }
 
-void config_load(struct config *config, char *const environ[], const char *program)
+void config_load(struct config *config, char *const environ[],
+		const struct config_process *process)
 {
-	const char *path = find_variable(environ, PREFIX "CONF");
+	const char *path = variable_value(environ, PREFIX "CONF");
 	uint32_t seen = 0;
 
 	reset(config);
-	config->is_off = is_switched_off(config, environ) || is_kept_out(environ, program);
+	config->is_off = is_switched_off(config, environ) || is_kept_out(environ, process);
 	if (config->is_off)
 		return;
 	for (; environ && *environ; environ++) {
@@ -382,6 +369,7 @@ void config_load(struct config *config, char *const environ[], const char *progr
 	}
 	if (path)
 		load_file(config, path);
+	choose_faults(config, process);
 }
 
 const struct rule *config_match(const struct config *config, const struct endpoint *endpoint)
@@ -393,4 +381,20 @@ const struct rule *config_match(const struct config *config, const struct endpoi
 			return rule->target.is_excluded ? NULL : rule;
 	}
 	return NULL;
+}
+
+uint32_t config_match_faults(const struct config *config, const struct endpoint *endpoint,
+		enum fault_protocol protocol)
+{
+	uint32_t matches = 0;
+
+	/* Exclusions come first. */
+	for (size_t i = 0; i < config->fault_count; i++) {
+		if (!fault_matches(&config->faults[i], endpoint, protocol))
+			continue;
+		if (config->faults[i].target.is_excluded)
+			return 0;
+		matches |= 1u << i;
+	}
+	return matches;
 }

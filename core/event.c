@@ -22,6 +22,7 @@ const char *event_kind_name(enum event_kind kind)
 		[EVENT_TRIPPED_BY_HAND] = "tripped_by_hand",
 		[EVENT_RESET] = "reset",
 		[EVENT_OVERFLOW] = "overflow",
+		[EVENT_INJECTED] = "injected",
 	};
 
 	return (unsigned int)kind < EVENT_COUNT ? names[kind] : "?";

@@ -25,6 +25,7 @@ enum event_kind {
 	EVENT_TRIPPED_BY_HAND,
 	EVENT_RESET,
 	EVENT_OVERFLOW,     /* no cell left for a target: it passes unmetered */
+	EVENT_INJECTED,     /* faults, by a rule of that name: detail is how many by then */
 	EVENT_COUNT
 };
 

@@ -145,3 +145,14 @@ char *text_quote(char *ret, size_t size, const char *text, size_t length)
 	ret[used] = '\0';
 	return ret;
 }
+
+size_t text_expected(char *ret, size_t size, const char *expected, const char *got, size_t length,
+		const char *nearest)
+{
+	char quoted[TEXT_QUOTE_SIZE];
+
+	text_quote(quoted, sizeof(quoted), got, length);
+	return text_format(ret, size, "expected %s, got '%s'%s%s%s", expected, quoted,
+			nearest ? ", did you mean " : "", nearest ? nearest : "",
+			nearest ? "?" : "");
+}

@@ -24,4 +24,8 @@ size_t text_copy(char *ret, size_t size, const char *text);
 #define TEXT_QUOTE_SIZE 64
 char *text_quote(char *ret, size_t size, const char *text, size_t length);
 
+/* "expected X, got 'Y'", with ", did you mean Z?" unless `nearest` is NULL. The length written. */
+size_t text_expected(char *ret, size_t size, const char *expected, const char *got, size_t length,
+		const char *nearest);
+
 #endif

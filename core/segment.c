@@ -16,6 +16,8 @@ static_assert(offsetof(struct segment, events) == 33024, "layout is shared: bump
 static_assert(offsetof(struct segment, table) == 131392, "layout is shared: bump SEGMENT_VERSION");
 static_assert(offsetof(struct segment, seats) == 953856, "layout is shared: bump SEGMENT_VERSION");
 static_assert(offsetof(struct segment, places) == 957952, "layout is shared: bump SEGMENT_VERSION");
+static_assert(offsetof(struct segment, faults) == 1019392,
+		"layout is shared: bump SEGMENT_VERSION");
 
 void segment_format(struct segment *segment)
 {
@@ -126,7 +128,7 @@ struct cell *segment_cell_at(struct segment *segment, uint32_t index)
 	return cell_table_at(&segment->table, index);
 }
 
-static struct segment_rule *rule_find(struct segment *segment, uint64_t hash)
+static struct segment_rule *record_find(struct segment *segment, uint64_t hash)
 {
 	for (uint32_t i = 0; i < SEGMENT_RULES; i++) {
 		struct segment_rule *rule = &segment->rules[(hash + i) % SEGMENT_RULES];
@@ -148,7 +150,7 @@ struct segment_rule *segment_rule(struct segment *segment, const char *name, con
 	text_copy(texts.name, sizeof(texts.name), name);
 	text_copy(texts.error, sizeof(texts.error), error ? error : "");
 	hash = words_hash(texts.name, sizeof(texts.name));
-	rule = rule_find(segment, hash);
+	rule = record_find(segment, hash);
 	if (!rule)
 		return NULL;
 	/* By hash alone: whoever claimed it may have died before it wrote the name. */

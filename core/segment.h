@@ -16,10 +16,11 @@
 #include "core/cell.h"
 #include "core/cell_table.h"
 #include "core/event.h"
+#include "core/fault_table.h"
 #include "core/place.h"
 #include "core/seat.h"
 
-#define SEGMENT_VERSION 2
+#define SEGMENT_VERSION 3
 #define SEGMENT_CELLS CELL_TABLE_SIZE
 #define SEGMENT_RULES 128
 #define SEGMENT_PATH_SIZE 256
@@ -65,11 +66,12 @@ struct segment {
 	struct cell_table table;
 	struct seat_table seats;
 	struct place_table places;
+	struct fault_table faults;
 };
 
 static_assert(sizeof(struct segment) <= 1048576, "a segment is at most 1 MiB");
 
-/* Where this process's shared state lives by default: "/dev/shm/shunt-<euid>-<pid namespace>-v2".
+/* Where this process's shared state lives by default: "/dev/shm/shunt-<euid>-<pid namespace>-v3".
  * False if it can't be told (no /proc). Makes system calls. */
 bool segment_default_path(char *ret, size_t size);
 

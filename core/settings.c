@@ -20,34 +20,23 @@ static void say_unknown(const char *name, char *error, size_t size)
 	const char *names[SETTINGS_MAX];
 	size_t count;
 	const struct setting *table = settings_table(&count);
-	char quoted[TEXT_QUOTE_SIZE];
 
-	text_quote(quoted, sizeof(quoted), name, strnlen(name, TEXT_QUOTE_SIZE));
 	for (size_t i = 0; i < count; i++)
 		names[i] = table[i].name;
-	const char *nearest = text_nearest(name, names, count);
-	if (nearest)
-		text_format(error, size,
-				"setting: expected a known one, got '%s', did you mean %s?", quoted,
-				nearest);
-	else
-		text_format(error, size, "setting: expected a known one, got '%s'", quoted);
+	size_t used = text_format(error, size, "setting: ");
+	text_expected(error + used, size - used, "a known one", name, strlen(name),
+			text_nearest(name, names, count));
 }
 
 static void say_expected(const struct setting *row, const char *expected, const char *value,
 		char *error, size_t size)
 {
-	char quoted[TEXT_QUOTE_SIZE];
 	const char *nearest =
 			row->is_list ? error_nearest_name(value)
 				     : text_nearest(value, row->words, word_count(row->words));
+	size_t used = text_format(error, size, "%s: ", row->name);
 
-	text_quote(quoted, sizeof(quoted), value, strnlen(value, TEXT_QUOTE_SIZE));
-	if (nearest)
-		text_format(error, size, "%s: expected %s, got '%s', did you mean %s?", row->name,
-				expected, quoted, nearest);
-	else
-		text_format(error, size, "%s: expected %s, got '%s'", row->name, expected, quoted);
+	text_expected(error + used, size - used, expected, value, strlen(value), nearest);
 }
 
 /* True, or `error` filled. Goes piece by piece through a list. */

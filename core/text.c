@@ -107,6 +107,36 @@ const char *text_duration(const char *text, uint64_t *ret_ns)
 	return read_with_unit(text, units, "a duration such as 250ms, 5s or 1m", ret_ns);
 }
 
+const char *text_size(const char *text, uint64_t *ret_bytes)
+{
+	static const struct unit units[] = {
+		{ "B", 1 },
+		{ "KB", 1000 },
+		{ "KiB", 1024 },
+		{ "MB", 1000000 },
+		{ "MiB", 1048576 },
+		{ NULL, 0 },
+	};
+
+	return read_with_unit(text, units, "a size such as 512B, 64KB or 1MiB", ret_bytes);
+}
+
+const char *text_rate(const char *text, uint64_t *ret_bytes)
+{
+	static const struct unit units[] = {
+		{ "B/s", 1 },
+		{ "KB/s", 1000 },
+		{ "KiB/s", 1024 },
+		{ "MB/s", 1000000 },
+		{ "MiB/s", 1048576 },
+		{ "kbit/s", 125 },
+		{ "Mbit/s", 125000 },
+		{ NULL, 0 },
+	};
+
+	return read_with_unit(text, units, "a rate such as 64KB/s or 512kbit/s", ret_bytes);
+}
+
 static bool read_percent(const char *text, uint64_t *ret_ratio)
 {
 	struct number number;

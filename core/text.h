@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Read a ratio, duration, count, port; or say what was expected. Every reader returns NULL
+ * Read a ratio, duration, size, count, port; or say what was expected. Every reader returns NULL
  * and sets *ret, or returns what it expected to read (static text for "expected %s, got '...'") and
  * leaves *ret alone. The whole text must fit the form. Pure, no locale, no errno, no allocation.
  */
@@ -17,6 +17,12 @@
 /* "250ms", "5s", "1.5h": a number and one of ns us ms s m h. Nanoseconds; fractions of one are cut.
  */
 const char *text_duration(const char *text, uint64_t *ret_ns);
+
+/* "512B", "64KB" (1000 each), "64KiB" (1024), "1.5MB", "1MiB". Bytes; fractions of one are cut. */
+const char *text_size(const char *text, uint64_t *ret_bytes);
+
+/* Those a second, "64KB/s"; or "512kbit/s", "8Mbit/s". Bytes a second. */
+const char *text_rate(const char *text, uint64_t *ret_bytes);
 
 /* "50%", "0.5%", "1/20": parts per million, 0..1000000. Rounded down, so that one in three reaches
  * "1/3"; but never to 0. */

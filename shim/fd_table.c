@@ -261,6 +261,7 @@ static void deadline_reset(struct deadline *deadline)
 
 struct connection *fd_table_connect(int fd, struct connection **ret_stale)
 {
+	enum fd_kind kind = fd_table_kind(fd);
 	struct connection *connection;
 
 	*ret_stale = NULL;
@@ -273,7 +274,7 @@ struct connection *fd_table_connect(int fd, struct connection **ret_stale)
 	atomic_store_explicit(&connection->permit, 0, memory_order_relaxed);
 	atomic_store_explicit(&connection->call_place, 0, memory_order_relaxed);
 	atomic_store_explicit(&connection->place, 0, memory_order_relaxed);
-	connection->kind = fd_table_kind(fd) == FD_STREAM6 ? FD_STREAM6 : FD_STREAM;
+	connection->kind = kind == FD_STREAM6 || kind == FD_DATAGRAM ? kind : FD_STREAM;
 	atomic_store_explicit(&connection->judge, 0, memory_order_relaxed);
 	deadline_reset(&connection->deadline);
 	connection->exchange = (struct exchange){ 0 };
@@ -307,7 +308,8 @@ struct connection *fd_table_copy(int fd, int copy)
 		return NULL;
 	if ((uint32_t)fd < fd_table.size)
 		entry = atomic_load_explicit(&fd_table.entries[fd], memory_order_acquire);
-	if (entry >= FD_CONNECTION && !retain(&fd_table.connections[entry - FD_CONNECTION]))
+	if (entry == FD_EPOLL || (entry >= FD_CONNECTION &&
+			!retain(&fd_table.connections[entry - FD_CONNECTION])))
 		entry = FD_OTHER;
 	if (entry >= FD_CONNECTION)
 		named(copy);

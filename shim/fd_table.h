@@ -24,6 +24,8 @@ enum fd_kind {
 	FD_OTHER,    /* closed, a file, another socket, or never seen being born: not guarded */
 	FD_STREAM,   /* an IPv4 stream socket that no call of ours connected */
 	FD_STREAM6,  /* the same, of IPv6 */
+	FD_EPOLL,    /* an epoll set, seen while readiness may be held (shim/registration.h) */
+	FD_DATAGRAM, /* of IPv4 or IPv6, seen while there are fault rules */
 	FD_CONNECTION
 };
 
@@ -55,7 +57,7 @@ struct connection {
 	_Atomic uint32_t next;       /* in the pool's free list */
 	_Atomic uint32_t pins;       /* those who want it to stay, above; somebody waits, bit 0 */
 	_Atomic int fd;              /* one that named it */
-	enum fd_kind kind;           /* FD_STREAM or FD_STREAM6: what the descriptor was before */
+	enum fd_kind kind;           /* FD_STREAM, STREAM6, DATAGRAM: what the descriptor was */
 	struct deadline deadline;
 };
 
@@ -102,7 +104,8 @@ struct connection *fd_table_set(int fd, enum fd_kind kind);
  * past the table. *ret_stale as of fd_table_set(). */
 struct connection *fd_table_connect(int fd, struct connection **ret_stale);
 
-/* `copy` became a copy of `fd` (dup): shares whatever stands there. Returns as fd_table_set(). */
+/* `copy` became a copy of `fd` (dup): shares whatever stands there; of an epoll set nothing is
+ * known by the copy's number yet. Returns as fd_table_set(). */
 struct connection *fd_table_copy(int fd, int copy);
 
 /* Takes fd's connection out of sight and keeps its reference, for a call that may replace it:

@@ -9,6 +9,7 @@
 #include "shim/call.h"
 #include "shim/cut.h"
 #include "shim/deadline.h"
+#include "shim/inject.h"
 #include "shim/inside.h"
 #include "shim/runtime.h"
 #include "shim/timed.h"
@@ -63,9 +64,13 @@ static bool begin_admitted(struct gate *gate, struct judge judge, uint64_t now_n
 			memory_order_relaxed);
 	struct ticket ticket = { .place = 0 };
 
+	if (!gate_is_held(gate))
+		return true;
+	/* Faults count calls where no breaker does. */
+	if (!judge.rule)
+		exchange_call(&gate->connection->exchange, now_ns);
 	/* A cell that nobody used for long may be another target's by now: then unmetered. */
-	if (!judge.rule || !gate_is_held(gate) ||
-			!segment_cell_is(runtime.segment, judge.cell, cell_hash))
+	if (!judge.rule || !segment_cell_is(runtime.segment, judge.cell, cell_hash))
 		return true;
 	if (admission_is_limited(judge.rule, judge.cell))
 		return begin_limited(gate, judge, cell_hash, now_ns);
@@ -84,6 +89,7 @@ __attribute__((noinline)) static bool begin_send(struct gate *gate)
 	struct exchange_step step = exchange_will_send(&connection->exchange,
 			judge_settings(judge), gate->bytes, now_ns);
 
+	inject_look();
 	gate->began_ns = now_ns;
 	call_settle(connection, step, now_ns);
 	return !step.starts_call || begin_admitted(gate, judge, now_ns);

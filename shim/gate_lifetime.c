@@ -9,12 +9,21 @@
 #include "shim/call.h"
 #include "shim/deadline.h"
 #include "shim/holder.h"
+#include "shim/inject.h"
 #include "shim/inside.h"
 #include "shim/lookup.h"
 #include "shim/resolve.h"
 #include "shim/runtime.h"
 #include "shim/thread.h"
 #include "shim/timer.h"
+#include "shim/withheld.h"
+
+static enum fd_kind datagram_kind(int domain, int type)
+{
+	if ((type & ~(SOCK_NONBLOCK | SOCK_CLOEXEC)) != SOCK_DGRAM)
+		return FD_OTHER;
+	return domain == AF_INET || domain == AF_INET6 ? FD_DATAGRAM : FD_OTHER;
+}
 
 void gate_born(int fd, int domain, int type)
 {
@@ -24,6 +33,8 @@ void gate_born(int fd, int domain, int type)
 		return;
 	if ((type & ~(SOCK_NONBLOCK | SOCK_CLOEXEC)) == SOCK_STREAM)
 		kind = domain == AF_INET ? FD_STREAM : domain == AF_INET6 ? FD_STREAM6 : FD_OTHER;
+	else if (atomic_load_explicit(&inject_is_on, memory_order_relaxed))
+		kind = datagram_kind(domain, type);
 	/* A connection that still stands there was closed out of our sight. */
 	call_end(fd_table_set(fd, kind));
 }
@@ -115,6 +126,8 @@ void gate_exit(void)
 	if (!runtime_is_judging())
 		return;
 	lookup_settle_all();
+	/* A child may go on with the same epoll sets. */
+	holds_release();
 	fd_table_each(end_with_process);
 	holder_leave();
 }
@@ -156,6 +169,7 @@ void gate_fork_child(void)
 	holder_forked();
 	timer_forget();
 	fd_table_forget_pins();
+	hold_forked();
 	thread_forget();
 	resolve_forked();
 	lookup_forget();

@@ -32,6 +32,11 @@ void gate_so_error(int fd, int *error)
 			now_ns);
 }
 
+static bool is_stream(enum fd_kind kind)
+{
+	return kind == FD_STREAM || kind == FD_STREAM6;
+}
+
 void gate_receive_timeout(int fd, uint64_t timeout_ns)
 {
 	struct connection *connection = fd_table_find(fd);
@@ -40,7 +45,7 @@ void gate_receive_timeout(int fd, uint64_t timeout_ns)
 	if (!runtime_is_judging())
 		return;
 	/* Set before connect: remembered in a connection that no rule judges yet. */
-	if (!connection && timeout_ns && fd_table_kind(fd) != FD_OTHER)
+	if (!connection && timeout_ns && is_stream(fd_table_kind(fd)))
 		connection = fd_table_connect(fd, &stale);
 	call_end(stale);
 	if (connection)

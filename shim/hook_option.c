@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What a program sets and asks of a socket: timeouts, the pending error, an end to one side. */
+/* What a program sets and asks of a socket: timeouts, the pending error, its peer, an end to one
+ * side. */
 #include <stdint.h>
 #include <string.h>
 
@@ -37,6 +38,11 @@ HOOK(int, getsockopt, (int fd, int level, int option, void *value, socklen_t *si
 	if (result == 0 && level == SOL_SOCKET && option == SO_ERROR && *size == sizeof(int))
 		gate_so_error(fd, value);
 	return result;
+}
+
+HOOK(int, getpeername, (int fd, struct sockaddr *address, socklen_t *length))
+{
+	return real()->getpeername(fd, address, length);
 }
 
 HOOK(int, shutdown, (int fd, int how))

@@ -7,6 +7,7 @@
 
 #include "core/clock.h"
 #include "shim/gate_lifetime.h"
+#include "shim/inject.h"
 #include "shim/inside.h"
 #include "shim/log.h"
 #include "shim/own_call.h"
@@ -14,17 +15,22 @@
 #include "shim/resolver.h"
 #include "shim/runtime.h"
 #include "shim/thread.h"
+#include "shim/withheld.h"
 
 void process_ends(void)
 {
-	if (!process_is_vfork_child())
-		gate_exit();
+	if (process_is_vfork_child())
+		return;
+	inject_exit();
+	gate_exit();
 }
 
 void process_alone_begins(void)
 {
-	if (!process_is_vfork_child())
-		thread_hold();
+	if (process_is_vfork_child())
+		return;
+	holds_release();
+	thread_hold();
 }
 
 void process_alone_ends(void)
@@ -69,6 +75,7 @@ void process_has_forked(int pid)
 		return;
 	}
 	gate_fork_child();
+	inject_forked();
 	/* Who forked round libc has a number that libc does not know. */
 	if (runtime_is_judging() && own_calls_begin()) {
 		runtime.pid = (uint32_t)getpid();

@@ -11,6 +11,7 @@
 #include "shim/call.h"
 #include "shim/classify.h"
 #include "shim/endpoint.h"
+#include "shim/fault_rules.h"
 #include "shim/inside.h"
 #include "shim/names.h"
 #include "shim/open_lookup.h"
@@ -137,7 +138,7 @@ static bool is_ruled(const char *name)
 		if (target_wants_names(target) && target_matches(target, &endpoint))
 			return true;
 	}
-	return false;
+	return fault_rules_want_name(name);
 }
 
 /* The name in the form that is learned; false where there is none to learn. */

@@ -16,6 +16,7 @@
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/epoll.h>
 #include <sys/prctl.h>
 #include <sys/select.h>
 #include <sys/sendfile.h>
@@ -68,12 +69,17 @@
 	SYMBOL(shutdown, SYS_shutdown) \
 	SYMBOL(setsockopt, SYS_setsockopt) \
 	SYMBOL(getsockopt, SYS_getsockopt) \
+	SYMBOL(getpeername, SYS_getpeername) \
 	SYMBOL(poll, NO_CALL) \
 	SYMBOL(ppoll, NO_CALL) \
 	SYMBOL(__poll_chk, NO_CALL) \
 	SYMBOL(__ppoll_chk, NO_CALL) \
 	SYMBOL(select, NO_CALL) \
 	SYMBOL(pselect, NO_CALL) \
+	SYMBOL(epoll_ctl, SYS_epoll_ctl) \
+	SYMBOL(epoll_wait, NO_CALL) \
+	SYMBOL(epoll_pwait, NO_CALL) \
+	SYMBOL(epoll_pwait2, NO_CALL) \
 	SYMBOL(getaddrinfo, NO_CALL) \
 	SYMBOL(gethostbyname, NO_CALL) \
 	SYMBOL(gethostbyname2, NO_CALL) \

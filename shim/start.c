@@ -15,10 +15,12 @@
 #include "shim/gate.h"
 #include "shim/gate_lifetime.h"
 #include "shim/inherited.h"
+#include "shim/inject.h"
 #include "shim/log.h"
 #include "shim/open_lookup.h"
 #include "shim/real.h"
 #include "shim/runtime.h"
+#include "shim/withheld.h"
 
 /* Most processes under a preload are not meant at all: find that out without reading anything else.
  */
@@ -95,8 +97,10 @@ static void start(char *const environment[])
 	int (*read_clock)(clockid_t, struct timespec *);
 	bool is_filtered;
 
-	config_load(config, environment, program_invocation_short_name);
-	if (config->is_off || (!config->rule_count && !config->problem_count))
+	config_load(config, environment,
+			&(struct config_process){ program_invocation_short_name, geteuid() });
+	if (config->is_off ||
+			(!config->rule_count && !config->fault_count && !config->problem_count))
 		return;
 	/* Another preload's clock may be made up (libfaketime), and times are shared. */
 	*(void **)&read_clock = real_of_libc("clock_gettime");
@@ -117,14 +121,17 @@ static void start(char *const environment[])
 	if (is_filtered)
 		runtime_filter_ended(true);
 	register_rules();
-	if (!config->rule_count || !fd_table_start())
+	if ((!config->rule_count && !config->fault_count) || !fd_table_start())
 		return;
 	if (!is_filtered)
 		inherited_tell();
 	if (config->backtrace)
 		backtrace_start();
 	open_lookup_start();
-	pthread_atfork(NULL, gate_fork_parent, gate_fork_child);
+	inject_start(program_invocation_short_name);
+	/* Parent and child share their epoll sets: both find in them what they registered. */
+	pthread_atfork(holds_release, gate_fork_parent, gate_fork_child);
+	pthread_atfork(NULL, NULL, inject_forked);
 	/* release: a hook that sees this sees all of the above. */
 	atomic_store_explicit(&runtime.is_active, true, memory_order_release);
 }
@@ -143,5 +150,6 @@ __attribute__((constructor)) static void library_start(int count, char **argumen
 
 __attribute__((destructor)) static void library_stop(void)
 {
+	inject_exit();
 	gate_exit();
 }

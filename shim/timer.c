@@ -14,6 +14,7 @@
 #include "shim/runtime.h"
 #include "shim/signals.h"
 #include "shim/thread.h"
+#include "shim/withheld.h"
 
 #define WATCHED_MAX 64
 /* When the thread is the last one alive, glibc runs the program's exit handlers on its stack. */
@@ -134,7 +135,7 @@ static bool goes_idle(void)
 
 	atomic_store_explicit(&timer.looks_ns, 0, memory_order_relaxed);
 	atomic_store_explicit(&timer.state, TIMER_IDLE, memory_order_seq_cst);
-	if (!is_anything_watched() && !deadlines_exist())
+	if (!is_anything_watched() && !deadlines_exist() && !holds_exist())
 		return true;
 	if (!atomic_compare_exchange_strong_explicit(&timer.state, &idle, TIMER_RUNNING,
 			    memory_order_seq_cst, memory_order_relaxed))
@@ -185,6 +186,7 @@ static void timer_run(void *nothing)
 		}
 		now_ns = clock_now_ns();
 		due_ns = earlier(watches_serve(now_ns), deadlines_serve(now_ns));
+		due_ns = earlier(due_ns, holds_serve(now_ns));
 		if (due_ns)
 			rest(bell, due_ns, now_ns);
 		else if (goes_idle())

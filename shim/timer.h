@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The timer thread: moves open circuits to half-open when their sleep window ends, and ends calls
- * whose deadline has passed. Exists only while something is due, or a connection is open whose
- * calls have deadlines; correctness never depends on it (docs/BEHAVIOUR.md section 5).
+ * The timer thread: moves open circuits to half-open when their sleep window ends, ends calls whose
+ * deadline has passed, and gives back readiness that is held (shim/withheld.h). Exists only while
+ * something is due, or a connection is open whose calls have deadlines; correctness never depends
+ * on it (docs/BEHAVIOUR.md section 5).
  *
  * It blocks all signals, has a small stack and no descriptor, and ends at once when it is the last
  * thread alive, when a seccomp filter was seen, and when nothing is watched. Starting it calls
@@ -27,9 +28,9 @@ void timer_watch(const struct rule *rule, struct cell *cell, uint64_t due_ns);
 /* The same where the circuit is open, due at the end of its sleep window. */
 void timer_watch_open(const struct rule *rule, const struct breaker *breaker, uint64_t now_ns);
 
-/* From connect only: a call has a deadline. Starts the thread in a single-threaded program, too,
- * and where a signal is blocked, unless that is one with a handler. False: no thread may run or
- * could be made. */
+/* From connect: a call has a deadline; or from a wait: something is held. Starts the thread in a
+ * single-threaded program, too, and where a signal is blocked, unless that is one with a handler.
+ * False: no thread may run or could be made. */
 bool timer_watch_deadlines(uint64_t due_ns);
 
 /* A deadline may have begun to run (0: none): the thread looks sooner if it would look later. A few

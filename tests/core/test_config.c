@@ -21,7 +21,9 @@ static void spoil_config(void)
 
 TestSuite(config, .init = spoil_config);
 
-#define LOAD(...) config_load(&config, (char *[]){ __VA_ARGS__, NULL }, "curl")
+static const struct config_process curl = { "curl", 1000 };
+
+#define LOAD(...) config_load(&config, (char *[]){ __VA_ARGS__, NULL }, &curl)
 #define LOAD_TEXT(text) config_load_text(&config, "FILE", text, sizeof(text) - 1)
 
 static void expect_problem(const char *text)
@@ -35,7 +37,7 @@ Test(config, no_variable_is_no_rule_and_no_problem)
 {
 	char *empty[] = { NULL };
 
-	config_load(&config, empty, "curl");
+	config_load(&config, empty, &curl);
 	cr_expect(config.rule_count == 0 && config.problem_count == 0 && !config.is_off);
 	cr_expect(config.log == LOG_OFF && config.timer == TIMER_AUTO && !config.observe);
 	cr_expect(!config.has_seed && !config.backtrace && !config.state_private);
@@ -95,10 +97,20 @@ static const struct {
 		{"SHUNT_BREAK_\xff=pay", "SHUNT_BREAK_\\xff: expected a name of letters, digits, _ "
 					 "and -, at most "
 					 "63 of them, got '\\xff'"},
-		{"SHUNT_FAULT=redis,refuse",
-				"SHUNT_FAULT: fault rules are not in this version of shunt"},
-		{"SHUNT_FAULT_REDIS=redis,refuse",
-				"SHUNT_FAULT_REDIS: fault rules are not in this version of shunt"},
+		{"SHUNT_FAULT=", "SHUNT_FAULT: expected a target such as redis:6379, got nothing"},
+		{"SHUNT_FAULT_REDIS=redis,rate=64",
+				"SHUNT_FAULT_REDIS: rate: expected a rate such as 64KB/s or "
+				"512kbit/s, got '64'"},
+		{"SHUNT_FAULT_a.b=redis,refuse",
+				"SHUNT_FAULT_a.b: expected a name of letters, digits, _ and -, at "
+				"most 63 of them, got 'a.b'"},
+		{"SHUNT_FAULTS=redis,refuse",
+				"SHUNT_FAULTS: no such variable, did you mean SHUNT_FAULT?"},
+		{"SHUNT_EXPIRE=0s", "SHUNT_EXPIRE: expected a duration above 0s, got '0s'"},
+		{"SHUNT_REPORT=report",
+				"SHUNT_REPORT: expected an absolute path of at most 255 "
+				"characters, got 'report'"},
+		{"SHUNT_RUN=x", "SHUNT_RUN: expected a whole number, got 'x'"},
 		{"SHUNT_MOD=observe", "SHUNT_MOD: no such variable, did you mean SHUNT_MODE?"},
 		{"SHUNT_BREAKS=pay", "SHUNT_BREAKS: no such variable, did you mean SHUNT_BREAK?"},
 		{"SHUNT_BRAEK_PAYMENTS_OF_THE_SHOP=pay",
@@ -155,18 +167,25 @@ Test(config, a_mode_that_cannot_be_read_spares_the_program)
 Test(config, switches_are_read)
 {
 	LOAD("SHUNT_STATE=private", "SHUNT_LOG=/var/log/shunt.log", "SHUNT_SEED=42",
-			"SHUNT_TIMER=off", "SHUNT_BACKTRACE=1", "SHUNT_EXPIRE=10m");
+			"SHUNT_TIMER=off", "SHUNT_BACKTRACE=1", "SHUNT_EXPIRE=10m",
+			"SHUNT_REPORT=/tmp/new", "SHUNT_REPLAY=/tmp/old", "SHUNT_RUN=77");
 	cr_assert_eq(config.problem_count, 0, "%s", config.problems[0].text);
 	cr_expect(config.state_private && config.backtrace && config.has_seed);
 	cr_expect_eq(config.log, LOG_FILE);
 	cr_expect_str_eq(config.log_path, "/var/log/shunt.log");
 	cr_expect_eq(config.seed, 42);
 	cr_expect_eq(config.timer, TIMER_OFF);
+	cr_expect_eq(config.expire_ns, 600000000000u);
+	cr_expect_str_eq(config.report_path, "/tmp/new");
+	cr_expect_str_eq(config.replay_path, "/tmp/old");
+	cr_expect_eq(config.run, 77);
 	LOAD("SHUNT_STATE=/run/shunt", "SHUNT_LOG=syslog", "SHUNT_TIMER=on", "SHUNT_BACKTRACE=0");
 	cr_assert_eq(config.problem_count, 0, "%s", config.problems[0].text);
 	cr_expect_str_eq(config.state_path, "/run/shunt");
 	cr_expect(!config.state_private && !config.backtrace && !config.has_seed);
 	cr_expect_eq(config.log, LOG_SYSLOG);
+	cr_expect(config.expire_ns == 0 && config.run == 0);
+	cr_expect(config.report_path[0] == '\0' && config.replay_path[0] == '\0');
 	cr_expect_eq(config.timer, TIMER_ON);
 	LOAD("SHUNT_LOG=stderr");
 	cr_expect_eq(config.log, LOG_STDERR);
@@ -222,7 +241,10 @@ Test(config, the_kill_switch_comes_before_everything)
 
 static bool is_off_for(const char *program, char *variable)
 {
-	config_load(&config, (char *[]){ variable, "SHUNT_BREAK=any", NULL }, program);
+	struct config_process process = { program, 1000 };
+
+	config_load(&config, (char *[]){ variable, "SHUNT_BREAK=any", NULL },
+			program ? &process : NULL);
 	cr_expect_eq(config.problem_count, 0);
 	cr_expect_eq(config.rule_count, config.is_off ? 0 : 1);
 	return config.is_off;
@@ -309,7 +331,7 @@ Test(config, there_are_at_most_128_rules)
 				199 - i);
 		many[i] = variables[i];
 	}
-	config_load(&config, many, "curl");
+	config_load(&config, many, &curl);
 	cr_expect_eq(config.rule_count, CONFIG_MAX_RULES);
 	cr_expect_eq(config.problem_count, 200 - CONFIG_MAX_RULES);
 	cr_expect_str_eq(config.problems[0].text,
@@ -332,7 +354,7 @@ Test(config, problems_are_counted_past_what_is_kept)
 		snprintf(variables[i], sizeof(variables[i]), "SHUNT_NONSENSE_%d=1", i);
 		many[i] = variables[i];
 	}
-	config_load(&config, many, "curl");
+	config_load(&config, many, &curl);
 	cr_expect_eq(config.problem_count, 200);
 	cr_expect_str_eq(config.problems[CONFIG_MAX_PROBLEMS - 1].text,
 			"SHUNT_NONSENSE_31: no such variable");
@@ -400,13 +422,15 @@ static const struct {
 		{"break = pay", "FILE:3: expected break NAME = rule, got 'break = pay'"},
 		{"break", "FILE:3: expected break NAME = rule, got 'break'"},
 		{"break PAY", "FILE:3: expected break NAME = rule, got 'break PAY'"},
-		{"brake PAY = pay", "FILE:3: expected break NAME = rule, got 'brake PAY = pay'"},
-		{"= pay", "FILE:3: expected break NAME = rule, got '= pay'"},
-		{"SHUNT_BREAK_PAY=pay",
-				"FILE:3: expected break NAME = rule, got 'SHUNT_BREAK_PAY=pay'"},
+		{"brake PAY = pay", "FILE:3: expected break NAME = rule or fault NAME = rule, got "
+				    "'brake PAY = pay'"},
+		{"= pay", "FILE:3: expected break NAME = rule or fault NAME = rule, got '= pay'"},
+		{"SHUNT_BREAK_PAY=pay", "FILE:3: expected break NAME = rule or fault NAME = rule, "
+					"got 'SHUNT_BREAK_PAY=pay'"},
 		{"\xef\xbb\xbf"
 		 "break",
-				"FILE:3: expected break NAME = rule, got '\\xef\\xbb\\xbfbreak'"},
+				"FILE:3: expected break NAME = rule or fault NAME = rule, got "
+				"'\\xef\\xbb\\xbfbreak'"},
 		{"break P.Y = pay", "FILE:3: expected a name of letters, digits, _ and -, at most "
 				    "63 of them, "
 				    "got 'P.Y'"},
@@ -415,8 +439,9 @@ static const struct {
 				"FILE:3: expected a target such as pay.internal:443, got nothing"},
 		{"break PAY = pay sleep=5", "FILE:3: sleep: expected a duration such as 250ms, 5s "
 					    "or 1m, got '5'"},
-		{"fault REDIS = redis,refuse",
-				"FILE:3: fault rules are not in this version of shunt"},
+		{"fault REDIS = redis,refuse=1", "FILE:3: refuse: expected no value, got '1'"},
+		{"fault REDIS redis,refuse", "FILE:3: expected fault NAME = rule, got 'fault REDIS "
+					     "redis,refuse'"},
 		{"break FIRST = other", "FILE:3: a rule of this name is there already"},
 };
 
@@ -476,14 +501,15 @@ static void write_conf(const char *text, size_t length)
 Test(config, the_environment_beats_the_file)
 {
 	static const char text[] = "break PAY = file volume=9\nbreak DB = db\nnonsense\n";
-	char expected[128];
+	char expected[192];
 
 	write_conf(text, sizeof(text) - 1);
 	errno = EXDEV;
 	LOAD(conf_variable, "SHUNT_BREAK_PAY=environment volume=3");
 	cr_expect_eq(errno, EXDEV);
 	unlink(path);
-	snprintf(expected, sizeof(expected), "%s:3: expected break NAME = rule, got 'nonsense'",
+	snprintf(expected, sizeof(expected),
+			"%s:3: expected break NAME = rule or fault NAME = rule, got 'nonsense'",
 			path);
 	expect_problem(expected);
 	cr_assert_eq(config.rule_count, 2);
@@ -491,6 +517,119 @@ Test(config, the_environment_beats_the_file)
 	cr_expect_str_eq(config.rules[0].target.host, "environment");
 	cr_expect_eq(config.rules[0].settings.volume, 3);
 	cr_expect_str_eq(config.rules[1].name, "DB");
+}
+
+/* Bits as of config_match_faults(), by the first letters of the rules' names. */
+static const char *faults_of(const char *host, bool is_lookup, enum fault_protocol protocol)
+{
+	static char names[CONFIG_MAX_FAULTS + 1];
+	struct address address = { .family = 0 };
+	struct endpoint endpoint = { host, &address, 6379, is_lookup };
+	size_t count = 0;
+
+	address_parse("10.1.2.3", &address);
+	uint32_t matches = config_match_faults(&config, &endpoint, protocol);
+	for (size_t i = 0; i < CONFIG_MAX_FAULTS; i++) {
+		if (matches >> i & 1)
+			names[count++] = config.faults[i].name[0];
+	}
+	names[count] = '\0';
+	return names;
+}
+
+Test(config, every_fault_rule_that_matches_applies_in_order)
+{
+	LOAD("SHUNT_FAULT_A=any,latency=1s", "SHUNT_FAULT_B=redis:6379 refuse 20%",
+			"SHUNT_FAULT_C=redis:6379 drop proto=udp", "SHUNT_FAULT_D=dns:redis again",
+			"SHUNT_FAULT_E=10.0.0.0/8 short", "SHUNT_FAULT_F=redis:1 hang",
+			"SHUNT_FAULT=dns:any nxdomain");
+	cr_assert_eq(config.problem_count, 0, "%s", config.problems[0].text);
+	cr_expect(config.fault_count == 7 && config.rule_count == 0 && config.wants_names);
+	cr_expect_str_eq(faults_of("redis", false, FAULT_TCP), "BEA");
+	cr_expect_str_eq(faults_of("redis", false, FAULT_UDP), "C");
+	cr_expect_str_eq(faults_of("redis", true, FAULT_TCP), "Dd");
+	cr_expect_str_eq(faults_of("other", true, FAULT_TCP), "d");
+	cr_expect_str_eq(faults_of(NULL, false, FAULT_TCP), "EA");
+}
+
+Test(config, an_exclusion_keeps_a_target_out_of_all_fault_rules_and_no_breaker_rule)
+{
+	LOAD("SHUNT_FAULT_A=any,latency=1s", "SHUNT_FAULT_B=^redis", "SHUNT_FAULT_C=^dns:db",
+			"SHUNT_FAULT_D=dns:any again", "SHUNT_FAULT_E=any drop proto=udp",
+			"SHUNT_BREAK=any");
+	cr_assert_eq(config.problem_count, 0, "%s", config.problems[0].text);
+	cr_expect_str_eq(faults_of("redis", false, FAULT_TCP), "");
+	cr_expect_str_eq(faults_of("redis", false, FAULT_UDP), "");
+	cr_expect_str_eq(faults_of("redis", true, FAULT_TCP), "");
+	cr_expect_str_eq(faults_of("db", true, FAULT_TCP), "");
+	cr_expect_str_eq(faults_of("db", false, FAULT_TCP), "A");
+	cr_expect_str_eq(faults_of("db", false, FAULT_UDP), "E");
+	cr_expect_str_eq(faults_of("x", true, FAULT_TCP), "D");
+	cr_expect_not_null(config_match(&config, &(struct endpoint){ .host = "redis",
+		.is_lookup = true }));
+}
+
+Test(config, fault_and_breaker_rules_may_share_a_name)
+{
+	LOAD("SHUNT_FAULT_PAY=pay refuse", "SHUNT_BREAK_PAY=pay", "SHUNT_FAULT=pay refuse",
+			"SHUNT_BREAK=any");
+	cr_expect(config.problem_count == 0 && config.rule_count == 2 && config.fault_count == 2);
+	LOAD("SHUNT_FAULT_PAY=pay", "SHUNT_BREAK_PAY=pay");
+	cr_expect(config.rule_count == 1 && config.fault_count == 0);
+	expect_problem("SHUNT_FAULT_PAY: expected a fault such as refuse or latency=300ms, got "
+		       "none");
+	cr_expect_str_eq(config.problems[0].name, "", "it is not the breaker rule's");
+}
+
+Test(config, fault_rules_for_others_are_left_out)
+{
+	static const struct config_process root = { "wget", 0 };
+	char *rules[] = { "SHUNT_FAULT_A=a refuse proc=wget|curl", "SHUNT_FAULT_B=a refuse proc=w*",
+		"SHUNT_FAULT_C=a refuse uid=1000", "SHUNT_FAULT_D=a refuse uid=0",
+		"SHUNT_FAULT_E=a refuse", "SHUNT_FAULT_F=a refuse proc=curl uid=0", NULL };
+
+	config_load(&config, rules, &curl);
+	cr_expect_str_eq(faults_of("a", false, FAULT_TCP), "ACE");
+	config_load(&config, rules, &root);
+	cr_expect_str_eq(faults_of("a", false, FAULT_TCP), "ABDE");
+	config_load(&config, rules, NULL);
+	cr_expect_str_eq(faults_of("a", false, FAULT_TCP), "ABCDEF");
+	cr_expect_eq(config.problem_count, 0);
+}
+
+Test(config, a_rule_for_others_keeps_its_name_from_the_file)
+{
+	static const char text[] = "fault A = file refuse\nfault B = file latency=1s # slow\n";
+
+	write_conf(text, sizeof(text) - 1);
+	LOAD(conf_variable, "SHUNT_FAULT_A=a refuse proc=wget");
+	unlink(path);
+	cr_expect_eq(config.problem_count, 0);
+	cr_assert_eq(config.fault_count, 1);
+	cr_expect_str_eq(config.faults[0].name, "B");
+	cr_expect(config.faults[0].is_from_file);
+}
+
+Test(config, the_end_of_all_faults_is_in_each)
+{
+	LOAD("SHUNT_FAULT_A=a refuse", "SHUNT_EXPIRE=5s", "SHUNT_FAULT_B=b refuse");
+	cr_assert_eq(config.fault_count, 2);
+	cr_expect(config.faults[0].expire_ns == 5000000000u &&
+			config.faults[1].expire_ns == 5000000000u);
+}
+
+Test(config, there_are_32_fault_rules_at_most)
+{
+	static char texts[CONFIG_MAX_FAULTS + 1][40];
+	char *rules[CONFIG_MAX_FAULTS + 2] = { NULL };
+
+	for (int i = 0; i <= CONFIG_MAX_FAULTS; i++) {
+		snprintf(texts[i], sizeof(texts[i]), "SHUNT_FAULT_R%d=host%d refuse", i, i);
+		rules[i] = texts[i];
+	}
+	config_load(&config, rules, &curl);
+	cr_expect_eq(config.fault_count, CONFIG_MAX_FAULTS);
+	expect_problem("SHUNT_FAULT_R32: left out, there are 32 fault rules already");
 }
 
 Test(config, a_file_above_256_kib_is_refused)

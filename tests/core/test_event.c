@@ -80,6 +80,7 @@ Test(event, kinds_have_names)
 {
 	cr_assert_str_eq(event_kind_name(EVENT_TRIPPED), "tripped");
 	cr_assert_str_eq(event_kind_name(EVENT_OVERFLOW), "overflow");
+	cr_assert_str_eq(event_kind_name(EVENT_INJECTED), "injected");
 	for (int kind = 0; kind < EVENT_COUNT; kind++)
 		cr_assert_gt(strlen(event_kind_name((enum event_kind)kind)), 1);
 	cr_assert_str_eq(event_kind_name(EVENT_COUNT), "?");

@@ -65,3 +65,15 @@ Test(format, a_quote_is_printable_whatever_it_quotes)
 		cr_expect_str_eq(quoted, cases[i].quoted, "%zu: %s", i, quoted);
 	}
 }
+
+Test(format, what_was_expected_is_said_with_what_was_meant)
+{
+	char text[64];
+
+	cr_expect_eq(text_expected(text, sizeof(text), "peace", "wra", 3, "war"), 44);
+	cr_expect_str_eq(text, "expected peace, got 'wra', did you mean war?");
+	text_expected(text, sizeof(text), "peace", "w\nr", 3, NULL);
+	cr_expect_str_eq(text, "expected peace, got 'w\\x0ar'");
+	text_expected(text, 8, "peace", "", 0, NULL);
+	cr_expect_str_eq(text, "expecte");
+}

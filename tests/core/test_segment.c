@@ -48,7 +48,7 @@ Test(segment, the_default_path_names_user_and_pid_namespace)
 
 	link[readlink("/proc/self/ns/pid", link, sizeof(link) - 1)] = '\0';
 	cr_assert_eq(sscanf(link, "pid:[%lu]", &inode), 1);
-	snprintf(expected, sizeof(expected), "/dev/shm/shunt-%u-%lu-v2", geteuid(), inode);
+	snprintf(expected, sizeof(expected), "/dev/shm/shunt-%u-%lu-v3", geteuid(), inode);
 	cr_assert(segment_default_path(text, sizeof(text)));
 	cr_assert_str_eq(text, expected);
 }

@@ -296,3 +296,59 @@ Test(text, the_hash_is_fnv_1a_and_continues)
 	cr_expect_eq(text_hash(0, "foobar", 6), 0x85944171f73967e8u);
 	cr_expect_eq(text_hash(text_hash(0, "foo", 3), "bar", 3), 0x85944171f73967e8u);
 }
+
+Test(text, a_size_has_a_unit_of_bytes)
+{
+	static const struct {
+		const char *text;
+		uint64_t bytes;
+	} good[] = {
+			{"0B", 0},
+			{"512B", 512},
+			{"64KB", 64000},
+			{"64KiB", 65536},
+			{"2MB", 2000000},
+			{"1MiB", 1048576},
+			{"1.5KiB", 1536},
+			{"0.5B", 0},
+	};
+	static const char *const bad[] = { "", "64", "KB", "64K", "64kb", "64 KB", "64KB/s", "1GB",
+		"-1B", "512kbit" };
+	uint64_t bytes;
+
+	for (size_t i = 0; i < COUNT(good); i++) {
+		cr_expect_null(text_size(good[i].text, &bytes), "%s", good[i].text);
+		cr_expect_eq(bytes, good[i].bytes, "%s: %lu", good[i].text, bytes);
+	}
+	bytes = 77;
+	for (size_t i = 0; i < COUNT(bad); i++)
+		cr_expect_str_eq(text_size(bad[i], &bytes) ?: "",
+				"a size such as 512B, 64KB or 1MiB", "%s", bad[i]);
+	cr_expect_str_eq(text_size("17592186044416MiB", &bytes), too_large);
+	cr_expect_eq(bytes, 77);
+}
+
+Test(text, a_rate_is_bytes_or_bits_a_second)
+{
+	static const struct {
+		const char *text;
+		uint64_t bytes;
+	} good[] = {
+		{ "100B/s", 100 }, { "64KB/s", 64000 }, { "64KiB/s", 65536 }, { "1MB/s", 1000000 },
+		{ "1MiB/s", 1048576 }, { "512kbit/s", 64000 }, { "8Mbit/s", 1000000 },
+		{ "0.5kbit/s", 62 },
+	};
+	static const char *const bad[] = { "", "64", "64KB", "64KBps", "64/s", "512kbit", "1kB/s",
+		"64KB/m" };
+	uint64_t bytes;
+
+	for (size_t i = 0; i < COUNT(good); i++) {
+		cr_expect_null(text_rate(good[i].text, &bytes), "%s", good[i].text);
+		cr_expect_eq(bytes, good[i].bytes, "%s: %lu", good[i].text, bytes);
+	}
+	bytes = 77;
+	for (size_t i = 0; i < COUNT(bad); i++)
+		cr_expect_str_eq(text_rate(bad[i], &bytes) ?: "",
+				"a rate such as 64KB/s or 512kbit/s", "%s", bad[i]);
+	cr_expect_eq(bytes, 77);
+}

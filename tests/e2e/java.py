@@ -8,11 +8,11 @@ import tempfile
 import harness
 
 
-def compile_client(test_class):
+def compile_client(test_class, source='Client.java'):
 	"""The class path; it is removed when the tests of the class are done."""
 	directory = tempfile.mkdtemp(prefix='shunt-java-')
 	test_class.addClassCleanup(shutil.rmtree, directory)
-	subprocess.run(['javac', '-d', directory, os.path.join(harness.PROGRAMS, 'java', 'Client.java')], check=True,
+	subprocess.run(['javac', '-d', directory, os.path.join(harness.PROGRAMS, 'java', source)], check=True,
 		stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
 	return directory
 

@@ -1038,7 +1038,7 @@ class Processes(_Doctor):
 			return {'SHUNT_BREAK_X': RULE}
 		self.shunt_variables = variables
 		namespace = os.stat('/proc/self/ns/pid').st_ino
-		path = f'/dev/shm/shunt-{USER}-{namespace}-v2'
+		path = f'/dev/shm/shunt-{USER}-{namespace}-v3'
 		self.addCleanup(lambda: os.path.lexists(path) and os.unlink(path))
 		process, said = self.waiting('setpriv', f'--reuid={USER}', f'--regid={USER}', '--clear-groups',
 			self.command, 'run', self.plain, 'wait')
@@ -1074,7 +1074,7 @@ class Processes(_Doctor):
 		self.assertEqual(said, WITH)
 		with open(f'/proc/{process.pid}/task/{process.pid}/children', encoding='ascii') as file:
 			child = file.read().strip()
-		path = f'/dev/shm/shunt-{USER}-{os.stat(f"/proc/{child}/ns/pid").st_ino}-v2'
+		path = f'/dev/shm/shunt-{USER}-{os.stat(f"/proc/{child}/ns/pid").st_ino}-v3'
 		self.addCleanup(lambda: os.path.lexists(path) and os.unlink(path))
 		text = self.doctor(child)
 		self.assertIn(f'ok    its circuits are shared in {path}\n', text)

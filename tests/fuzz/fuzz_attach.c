@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "core/breaker.h"
+#include "core/fault_text.h"
 #include "core/segment.h"
 #include "core/snapshot.h"
 #include "core/words.h"
@@ -72,6 +73,31 @@ static void call(struct segment *segment, unsigned int number, uint64_t now_ns)
 	breaker_wake_time_ns(&breaker, now_ns);
 }
 
+static struct fault fault_of(const char *text)
+{
+	struct fault fault;
+	char error[64];
+
+	FUZZ_EXPECT(fault_parse("PAY", text, strlen(text), &fault, error, sizeof(error)));
+	return fault;
+}
+
+/* A rule of a process, and one that was added by hand. */
+static void use_faults(struct segment *segment, uint64_t now_ns)
+{
+	static const char text[] = "pay refuse times=3 every=1s", by_hand[] = "pay hang";
+	struct fault fault = fault_of(text), added = fault_of(by_hand);
+	struct fault_record *record = fault_table_claim(&segment->faults, &fault, text, 0, now_ns);
+
+	fault_table_add(&segment->faults, &added, by_hand, now_ns + FAULT_ADDED_FOR_NS, now_ns);
+	if (!record)
+		return;
+	fault_record_seen(record);
+	fault_record_matched(record);
+	fault_record_connection(record, now_ns);
+	fault_record_strike(record, &fault, now_ns);
+}
+
 static void file_remove(void)
 {
 	unlink(path);
@@ -88,6 +114,7 @@ static void start(void)
 		for (unsigned int j = 0; j < 30; j++)
 			call(&template, i, NOW - 30 + j);
 	}
+	use_faults(&template, NOW - 30);
 	segment_rule(&template, "PAY", NULL);
 	segment_rule(&template, "DB", "sleep: expected a duration");
 	snprintf(path, sizeof(path), "/dev/shm/shunt-fuzz-%d", (int)getpid());
@@ -179,14 +206,35 @@ static void look_at_the_rest(struct segment *segment)
 	}
 }
 
+/* What is added by hand reaches running processes: they read it as a rule. */
+static void look_at_faults(struct segment *segment)
+{
+	struct fault_view view;
+	struct fault fault;
+	char error[256];
+
+	for (uint32_t i = 0; i <= FAULT_TABLE_SIZE; i++) {
+		if (!fault_table_read(&segment->faults, i, NOW, &view))
+			continue;
+		expect_text(view.name, sizeof(view.name));
+		expect_text(view.text, sizeof(view.text));
+		FUZZ_EXPECT(view.is_added || !view.is_over);
+		FUZZ_EXPECT(fault_table_at(&segment->faults, i, view.key));
+		fault_parse(view.name, view.text, strlen(view.text), &fault, error, sizeof(error));
+	}
+	fault_table_clear(&segment->faults, NULL, NOW);
+}
+
 static void use(struct segment *segment)
 {
+	use_faults(segment, NOW);
 	for (unsigned int i = 0; i < TARGETS + NEW_TARGETS; i++)
 		call(segment, i, NOW);
 	segment_rule(segment, "PAY", NULL);
 	segment_rule(segment, "NEW", "what is wrong");
 	look_at_cells(segment);
 	look_at_the_rest(segment);
+	look_at_faults(segment);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

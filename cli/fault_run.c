@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/fault_run.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/fault_counts.h"
+#include "cli/state.h"
+#include "cli/terminal.h"
+#include "core/clock.h"
+#include "core/fault_text.h"
+#include "core/injection.h"
+#include "core/text.h"
+
+#define REPORT_VARIABLE "SHUNT_REPORT"
+#define REPLAY_VARIABLE "SHUNT_REPLAY"
+#define RUN_VARIABLE	"SHUNT_RUN"
+#define LINE_SIZE	4096
+#define PATH_ROOM	sizeof(((struct config *)NULL)->report_path)
+
+bool fault_run_stays(const struct fault_run *run, const struct config *config)
+{
+	return run->report || run->requires_hits || (run->is_verbose && config->fault_count > 0);
+}
+
+static void set_variable(const char *name, const char *value)
+{
+	if (setenv(name, value, 1) != 0)
+		terminal_die_without_memory();
+}
+
+/* As the program finds it from wherever it goes. */
+static bool set_path(const char *variable, const char *option, const char *path)
+{
+	char directory[PATH_MAX], whole[2 * PATH_MAX];
+
+	directory[0] = '\0';
+	if (path[0] != '/' && !getcwd(directory, sizeof(directory))) {
+		terminal_complain("run: %s: expected an absolute path where there is no working "
+				  "directory, got '%s': %s", option, path, strerror(errno));
+		return false;
+	}
+	snprintf(whole, sizeof(whole), "%s%s%s", strcmp(directory, "/") ? directory : "",
+			path[0] == '/' ? "" : "/", path);
+	if (strlen(whole) >= PATH_ROOM) {
+		terminal_complain("run: %s: expected a path of at most %zu characters, got '%s'",
+				option, PATH_ROOM - 1, whole);
+		return false;
+	}
+	set_variable(variable, whole);
+	return true;
+}
+
+static bool has_fault(const struct config *config, const char *name)
+{
+	for (size_t i = 0; i < config->fault_count; i++) {
+		if (strcmp(config->faults[i].name, name) == 0)
+			return true;
+	}
+	return false;
+}
+
+static bool check_line(const struct fault_run *run, const char *line, size_t length,
+		unsigned int number)
+{
+	struct injection injection;
+	char quoted[TEXT_QUOTE_SIZE];
+	const char *expected = injection_parse(line, length, &injection);
+
+	if (expected) {
+		text_quote(quoted, sizeof(quoted), line, length);
+		terminal_complain("run: --replay %s:%u: expected %s, got '%s'", run->replay, number,
+				expected, quoted);
+		return false;
+	}
+	if (has_fault(run->config, injection.rule))
+		return true;
+	terminal_complain("run: --replay %s:%u: expected the name of a fault rule, got '%s'; give "
+			  "the rules of the run that wrote the report", run->replay, number,
+			injection.rule);
+	return false;
+}
+
+static bool check_replay(const struct fault_run *run)
+{
+	FILE *file = fopen(run->replay, "re");
+	char *line = NULL;
+	size_t size = 0;
+	unsigned int number = 0;
+	bool is_good = file != NULL;
+
+	if (!file) {
+		terminal_complain("run: --replay: expected a report of an earlier run, got '%s': "
+				  "%s", run->replay, strerror(errno));
+		return false;
+	}
+	for (ssize_t length; is_good && (length = getline(&line, &size, file)) >= 0;) {
+		number++;
+		if (length > 0 && line[length - 1] == '\n')
+			length--;
+		is_good = check_line(run, line, (size_t)length, number);
+	}
+	if (is_good && ferror(file)) {
+		is_good = false;
+		terminal_complain("run: --replay: expected a report of an earlier run, got '%s': "
+				  "%s", run->replay, strerror(errno));
+	}
+	free(line);
+	fclose(file);
+	return is_good;
+}
+
+static bool files_are_one(const char *one, const char *other)
+{
+	struct stat first, second;
+
+	return stat(one, &first) == 0 && stat(other, &second) == 0 &&
+			first.st_dev == second.st_dev && first.st_ino == second.st_ino;
+}
+
+static bool empty_report(const struct fault_run *run)
+{
+	int fd;
+
+	if (run->replay && files_are_one(run->report, run->replay)) {
+		terminal_complain("run: --report: expected another file than that of --replay, got "
+				  "'%s' for both", run->report);
+		return false;
+	}
+	fd = open(run->report, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY | O_NONBLOCK,
+			0666);
+	if (fd < 0) {
+		terminal_complain("run: --report: expected a file that can be written, got '%s': "
+				  "%s", run->report, strerror(errno));
+		return false;
+	}
+	close(fd);
+	return true;
+}
+
+/* Each run counts its connections from 1; those that it starts itself are part of it. */
+static uint64_t number_run(bool *ret_is_outermost)
+{
+	const char *given = getenv(RUN_VARIABLE);
+	uint64_t number = 0;
+	char text[24];
+
+	*ret_is_outermost = false;
+	if (given && given[0] && !text_count(given, &number))
+		return number;
+	*ret_is_outermost = true;
+	number = clock_now_ns() << 8 ^ (uint64_t)getpid();
+	number &= INT64_MAX;
+	snprintf(text, sizeof(text), "%" PRIu64, number);
+	set_variable(RUN_VARIABLE, text);
+	return number;
+}
+
+static uint64_t load_key(const struct fault_record *record)
+{
+	return atomic_load_explicit(&record->key, memory_order_relaxed);
+}
+
+/* The records of the rules, in which the processes count. */
+static bool claim_records(struct fault_run *run, uint64_t number)
+{
+	const struct state *state = state_open();
+	const char *why = state->reason;
+	struct segment *segment = NULL;
+	char text[FAULT_TEXT_SIZE];
+
+	if (state->path[0])
+		segment = segment_open(state->path, true, &why);
+	run->is_counted = segment != NULL;
+	if (!segment && run->requires_hits) {
+		terminal_complain("run: --require-hits: expected a segment in which hits can be "
+				  "counted, got none: %s", state->reason[0] ? state->reason : why);
+		return false;
+	}
+	for (size_t i = 0; segment && i < run->config->fault_count && i < FAULT_TABLE_SIZE; i++) {
+		const struct fault *fault = &run->config->faults[i];
+
+		if (fault->target.is_excluded)
+			continue;
+		fault_describe(fault, text, sizeof(text));
+		run->records[i] = fault_table_claim(&segment->faults, fault, text, number,
+				clock_now_ns());
+		if (run->records[i]) {
+			run->keys[i] = load_key(run->records[i]);
+		} else if (run->requires_hits) {
+			terminal_complain("run: --require-hits: expected room to count %s, got "
+					  "none, as %d other rules are; see 'shunt fault list'",
+					fault->name, FAULT_TABLE_SIZE);
+			return false;
+		}
+	}
+	return true;
+}
+
+bool fault_run_begin(struct fault_run *run, const struct config *config)
+{
+	uint64_t number;
+
+	run->config = config;
+	if (run->replay && !(set_path(REPLAY_VARIABLE, "--replay", run->replay) &&
+			check_replay(run)))
+		return false;
+	if (run->report && !(set_path(REPORT_VARIABLE, "--report", run->report) &&
+			empty_report(run)))
+		return false;
+	number = number_run(&run->is_outermost);
+	return !fault_run_stays(run, config) || claim_records(run, number);
+}
+
+/* Appends what one rule did; its injections. */
+static uint64_t tell_rule(const struct fault_run *run, size_t index, char line[LINE_SIZE])
+{
+	struct fault_record *record = run->records[index];
+	const char *name = run->config->faults[index].name;
+	size_t length = strlen(line);
+	struct fault_counts counts;
+	char text[FAULT_COUNTS_SIZE] = "not counted, as 32 other rules were";
+	bool is_counted = record && load_key(record) == run->keys[index];
+
+	if (is_counted) {
+		counts = fault_counts_of_record(record);
+		fault_counts_describe(&counts, text);
+		if (run->is_outermost)
+			fault_record_forget(record);
+	}
+	snprintf(line + length, LINE_SIZE - length, "%s%s: %s", length ? "; " : "", name, text);
+	return is_counted ? counts.injected : 0;
+}
+
+bool fault_run_end(const struct fault_run *run)
+{
+	char line[LINE_SIZE] = "";
+	uint64_t injected = 0;
+	size_t count = run->config->fault_count;
+
+	for (size_t i = 0; run->is_counted && i < count && i < FAULT_TABLE_SIZE; i++) {
+		if (!run->config->faults[i].target.is_excluded)
+			injected += tell_rule(run, i, line);
+	}
+	if (!run->is_counted)
+		snprintf(line, sizeof(line), "what was injected is not known, as no segment could "
+				"be shared");
+	if (line[0] == '\0')
+		snprintf(line, sizeof(line), "there was no fault rule");
+	if (run->requires_hits && injected == 0) {
+		terminal_complain("run: --require-hits: expected a fault to be injected, got none: "
+				  "%s", line);
+		return false;
+	}
+	if (run->report || run->is_verbose)
+		terminal_complain("%s", line);
+	return true;
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/faults.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/columns.h"
+#include "cli/fault_counts.h"
+#include "core/clock.h"
+#include "core/text.h"
+
+static const struct column fault_columns[] = {
+	{ "FAULT", false }, { "RULE", false }, { "BEGAN", true }, { "ENDS IN", true },
+	{ "SEEN", true }, { "MATCHED", true }, { "INJECTED", true }, { "SUPPRESSED", false },
+};
+
+static int compare_views(const void *a, const void *b)
+{
+	const struct fault_view *first = a, *second = b;
+	int order = strcmp(first->name, second->name);
+
+	if (order != 0)
+		return order;
+	return (first->began_ns > second->began_ns) - (first->began_ns < second->began_ns);
+}
+
+size_t faults_gather(const struct state *state, uint64_t now_ns, struct fault_view *ret)
+{
+	size_t count = 0;
+
+	for (uint32_t i = 0; state->segment && i < FAULT_TABLE_SIZE; i++) {
+		if (fault_table_read(&state->segment->faults, i, now_ns, &ret[count]))
+			count++;
+	}
+	qsort(ret, count, sizeof(*ret), compare_views);
+	return count;
+}
+
+static void write_span(uint64_t ns, char *ret)
+{
+	snprintf(ret, FAULTS_TEXT_SIZE, "%" PRIu64 ".%" PRIu64 "s", ns / 1000000000u,
+			ns % 1000000000u / 100000000u);
+}
+
+const char *faults_ends_in(const struct fault_view *view, uint64_t now_ns, char *ret)
+{
+	if (view->is_over)
+		text_copy(ret, FAULTS_TEXT_SIZE, "over");
+	else if (!view->is_added)
+		text_copy(ret, FAULTS_TEXT_SIZE, "-");
+	else
+		write_span(clock_elapsed_ns(now_ns, view->ends_ns), ret);
+	return ret;
+}
+
+static void add_view(struct columns *columns, const struct fault_view *view, uint64_t now_ns)
+{
+	struct fault_counts counts = fault_counts_of_view(view);
+	char text[FAULT_COUNTS_SIZE];
+
+	columns_add(columns, "%s", view->name);
+	columns_add(columns, "%s", view->text);
+	write_span(clock_elapsed_ns(view->began_ns, now_ns), text);
+	columns_add(columns, "%s ago", text);
+	columns_add(columns, "%s", faults_ends_in(view, now_ns, text));
+	columns_add(columns, "%" PRIu64, counts.seen);
+	columns_add(columns, "%" PRIu64, counts.matched);
+	columns_add(columns, "%" PRIu64, counts.injected);
+	fault_counts_reasons(&counts, text);
+	columns_add(columns, "%s", text[0] ? text : "-");
+}
+
+size_t faults_print(const struct state *state)
+{
+	static struct fault_view views[FAULT_TABLE_SIZE];
+	uint64_t now_ns = clock_now_ns();
+	size_t count = faults_gather(state, now_ns, views);
+	struct columns columns;
+
+	columns_init(&columns, fault_columns, sizeof(fault_columns) / sizeof(fault_columns[0]));
+	for (size_t i = 0; i < count; i++)
+		add_view(&columns, &views[i], now_ns);
+	columns_print(&columns);
+	columns_finish(&columns);
+	return count;
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+#include "shim/crossing.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+
+#include "shim/hold.h"
+#include "shim/inject_choose.h"
+#include "shim/own_call.h"
+#include "shim/raw.h"
+#include "shim/socket_ask.h"
+
+bool crossing_strikes(struct crossing *crossing, struct strike *strike, enum strike_state next)
+{
+	return inject_strikes(crossing->sight.slot, strike, next, crossing->sight.connection,
+			crossing->sight.now_ns);
+}
+
+bool crossing_answer(struct crossing *crossing, ssize_t result, int error)
+{
+	if (!crossing_is_receiving(crossing))
+		slot_set(crossing->sight.slot, SLOT_UNSENT);
+	crossing->answer = result;
+	if (result < 0)
+		errno = error;
+	return false;
+}
+
+/* The program shall come again when the kernel says so: that it does is held until then. */
+bool crossing_answer_again(struct crossing *crossing)
+{
+	hold_again(crossing->sight.fd);
+	return crossing_answer(crossing, -1, EAGAIN);
+}
+
+static uint32_t events_of(const struct crossing *crossing)
+{
+	return crossing_is_receiving(crossing) ? POLLIN | POLLRDHUP : POLLOUT;
+}
+
+bool crossing_is_ready(const struct crossing *crossing)
+{
+	return socket_readiness(crossing->sight.fd, events_of(crossing));
+}
+
+/* As the kernel does where nobody reads any more. */
+static void raise_pipe(const struct crossing *crossing)
+{
+	if (crossing_is_receiving(crossing) || crossing->flags & MSG_NOSIGNAL || !own_calls_begin())
+		return;
+	raw_syscall(SYS_tgkill, getpid(), raw_syscall(SYS_gettid, 0, 0, 0, 0, 0, 0), SIGPIPE, 0, 0,
+			0);
+	own_calls_end();
+}
+
+/* Dead until it is closed; whoever waits for it wakes. */
+void crossing_end_connection(struct crossing *crossing, int error)
+{
+	struct slot *slot = crossing->sight.slot;
+
+	atomic_store_explicit(&slot->error, error, memory_order_relaxed);
+	slot_set(slot, error ? SLOT_RESET : SLOT_CLOSED);
+	socket_wake(crossing->sight.fd);
+}
+
+bool crossing_answer_dead(struct crossing *crossing)
+{
+	struct slot *slot = crossing->sight.slot;
+	int error = atomic_load_explicit(&slot->error, memory_order_relaxed);
+
+	if (slot_has(slot, SLOT_RESET)) {
+		if (error == EPIPE)
+			raise_pipe(crossing);
+		return crossing_answer(crossing, -1, error);
+	}
+	return !crossing_is_receiving(crossing) || crossing_answer(crossing, 0, 0);
+}

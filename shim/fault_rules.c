@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: MIT */
+#include "shim/fault_rules.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+
+#include "core/clock.h"
+#include "core/fault_text.h"
+#include "shim/log.h"
+
+struct fault_rules fault_rules;
+
+static const char *own_program;
+
+/* A reader's; one at a time. */
+static struct fault_view view;
+static char error_text[CONFIG_PROBLEM_SIZE];
+
+/* The next free place, or NULL. It counts when rule_publish() says so. */
+static struct fault_rule *rule_next(void)
+{
+	uint32_t count = atomic_load_explicit(&fault_rules.count, memory_order_relaxed);
+
+	return count < FAULT_RULES_MAX ? &fault_rules.rules[count] : NULL;
+}
+
+/* release: who sees the number sees the rule. */
+static void rule_publish(struct fault_rule *rule)
+{
+	runtime.config.wants_names |= target_wants_names(&rule->fault.target);
+	atomic_fetch_add_explicit(&fault_rules.count, 1, memory_order_release);
+}
+
+static void take_own(const struct fault *fault, uint64_t now_ns)
+{
+	struct fault_rule *rule = rule_next();
+	char text[FAULT_TEXT_SIZE];
+
+	if (!rule)
+		return;
+	fault_describe(fault, text, sizeof(text));
+	rule->fault = *fault;
+	rule->record = fault_table_claim(&runtime.segment->faults, fault, text, runtime.config.run,
+			now_ns);
+	if (!rule->record) {
+		rule->record = &rule->own;
+		atomic_store_explicit(&rule->own.began_ns, now_ns, memory_order_relaxed);
+	}
+	rule_publish(rule);
+}
+
+static struct fault_rule *find_added(uint64_t key)
+{
+	uint32_t count = fault_rules_count();
+
+	for (uint32_t i = 0; i < count; i++) {
+		if (fault_rules.rules[i].added_key == key)
+			return &fault_rules.rules[i];
+	}
+	return NULL;
+}
+
+/* What `view` shows of the record at `index` was added by hand. */
+static void take_added(uint32_t index)
+{
+	struct fault_rule *rule = find_added(view.key);
+	struct fault_record *record =
+			fault_table_at(&runtime.segment->faults, index, view.key);
+
+	if (rule) {
+		atomic_store_explicit(&rule->is_gone, false, memory_order_relaxed);
+		return;
+	}
+	rule = rule_next();
+	if (!rule || !record || !fault_parse(view.name, view.text, strlen(view.text), &rule->fault,
+					error_text, sizeof(error_text)))
+		return;
+	if (!fault_is_for(&rule->fault, own_program, (uint32_t)getauxval(AT_EUID)))
+		return;
+	rule->record = record;
+	rule->added_key = view.key;
+	rule_publish(rule);
+	log_line("%s: fault rule added: %s", view.name, view.text);
+}
+
+static void forget_added(void)
+{
+	uint32_t count = fault_rules_count();
+
+	for (uint32_t i = 0; i < count; i++) {
+		if (fault_rules.rules[i].added_key)
+			atomic_store_explicit(&fault_rules.rules[i].is_gone, true,
+					memory_order_relaxed);
+	}
+}
+
+static void read_added(uint64_t now_ns)
+{
+	/* acquire: the rules are in the table before its generation says so. */
+	uint64_t generation = atomic_load_explicit(
+			&runtime.segment->faults.generation, memory_order_acquire);
+
+	forget_added();
+	for (uint32_t i = 0; i < FAULT_TABLE_SIZE; i++) {
+		if (fault_table_read(&runtime.segment->faults, i, now_ns, &view) && view.is_added &&
+				!view.is_over)
+			take_added(i);
+	}
+	atomic_store_explicit(&fault_rules.generation, generation, memory_order_release);
+}
+
+bool fault_rules_start(const char *program, uint64_t now_ns)
+{
+	void *memory = mmap(NULL, FAULT_RULES_MAX * sizeof(struct fault_rule),
+			PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (memory == MAP_FAILED)
+		return false;
+	fault_rules.rules = memory;
+	own_program = program;
+	for (size_t i = 0; i < runtime.config.fault_count; i++)
+		take_own(&runtime.config.faults[i], now_ns);
+	read_added(now_ns);
+	return true;
+}
+
+void fault_rules_refresh(uint64_t now_ns)
+{
+	int error = errno;
+
+	if (!fault_rules.rules || atomic_exchange_explicit(&fault_rules.is_reading, true,
+					  memory_order_acquire))
+		return;
+	if (fault_rules_have_changed())
+		read_added(now_ns);
+	atomic_store_explicit(&fault_rules.is_reading, false, memory_order_release);
+	errno = error;
+}
+
+bool fault_rule_is_over(const struct fault_rule *rule, uint64_t now_ns)
+{
+	const struct fault *fault = &rule->fault;
+	uint64_t elapsed_ns = clock_elapsed_ns(atomic_load_explicit(&rule->record->began_ns,
+				memory_order_relaxed), now_ns);
+
+	if (atomic_load_explicit(&rule->is_gone, memory_order_relaxed))
+		return true;
+	if (rule->added_key && fault_record_is_over(rule->record, now_ns))
+		return true;
+	return (fault->expire_ns && elapsed_ns >= fault->expire_ns) ||
+			(fault->for_ns && elapsed_ns >= fault->after_ns + fault->for_ns);
+}
+
+uint32_t fault_rules_match(const struct endpoint *endpoint, enum fault_protocol protocol,
+		uint64_t now_ns, uint32_t *ret, uint32_t room)
+{
+	uint32_t count = fault_rules_count(), found = 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		struct fault_rule *rule = &fault_rules.rules[i];
+
+		if (rule->fault.is_lookup == endpoint->is_lookup &&
+				rule->fault.protocol == protocol)
+			fault_record_seen(rule->record);
+		if (!fault_matches(&rule->fault, endpoint, protocol) ||
+				(rule->added_key && fault_rule_is_over(rule, now_ns)))
+			continue;
+		if (rule->fault.target.is_excluded)
+			return 0;
+		if (found < room)
+			ret[found++] = i;
+	}
+	return found;
+}
+
+bool fault_rules_want_name(const char *name)
+{
+	struct endpoint endpoint = { .host = name, .is_lookup = true };
+	uint32_t count = fault_rules.rules ? fault_rules_count() : 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		const struct target *target = &fault_rules.rules[i].fault.target;
+
+		if (target_wants_names(target) && target_matches(target, &endpoint))
+			return true;
+	}
+	return false;
+}
+
+bool fault_rules_have_datagrams(uint64_t now_ns)
+{
+	uint32_t count = fault_rules_count();
+
+	for (uint32_t i = 0; i < count; i++) {
+		const struct fault_rule *rule = &fault_rules.rules[i];
+
+		if (rule->fault.protocol == FAULT_UDP && !rule->fault.is_lookup &&
+				!rule->fault.target.is_excluded &&
+				!fault_rule_is_over(rule, now_ns))
+			return true;
+	}
+	return false;
+}
+
+void fault_rules_forked(void)
+{
+	atomic_store_explicit(&fault_rules.is_reading, false, memory_order_relaxed);
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The fault rules of this process: those of its environment, and those that were added by hand to
+ * the segment since. Once here, a rule stays where it is as long as the process lives: whoever
+ * keeps its number never finds another there. One that is over is asked no more. Lock-free,
+ * async-signal-safe, but for fault_rules_start().
+ */
+#ifndef SHUNT_SHIM_FAULT_RULES_H
+#define SHUNT_SHIM_FAULT_RULES_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/fault.h"
+#include "core/fault_table.h"
+#include "shim/runtime.h"
+
+#define FAULT_RULES_MAX 1024 /* of which a process has seen this many, it takes no more */
+
+struct fault_rule {
+	struct fault fault;
+	struct fault_record *record; /* never NULL */
+	struct fault_record own;     /* where the segment had no room for it */
+	uint64_t added_key;          /* of one added by hand; 0: it is the environment's */
+	_Atomic uint64_t told_ns;    /* last event about it */
+	_Atomic bool is_gone;        /* cleared by hand */
+};
+
+struct fault_rules {
+	struct fault_rule *rules; /* NULL until start */
+	_Atomic uint32_t count;
+	_Atomic uint64_t generation; /* of the segment's table, as it was last read */
+	_Atomic bool is_reading;
+};
+
+extern struct fault_rules fault_rules __attribute__((visibility("hidden")));
+
+/* At start, with a segment: takes the environment's rules, and what was added by hand; `program` is
+ * its base name, and stays. False without memory. */
+bool fault_rules_start(const char *program, uint64_t now_ns);
+
+/* Were rules added or cleared by hand since? Two loads. */
+static inline bool fault_rules_have_changed(void)
+{
+	return atomic_load_explicit(&runtime.segment->faults.generation, memory_order_relaxed) !=
+			atomic_load_explicit(&fault_rules.generation, memory_order_relaxed);
+}
+
+/* Reads them again, unless another thread is at it. */
+void fault_rules_refresh(uint64_t now_ns);
+
+static inline uint32_t fault_rules_count(void)
+{
+	return atomic_load_explicit(&fault_rules.count, memory_order_acquire);
+}
+
+static inline struct fault_rule *fault_rule_at(uint32_t index)
+{
+	return &fault_rules.rules[index];
+}
+
+/* Has it come to its end: cleared, or its time is over? */
+bool fault_rule_is_over(const struct fault_rule *rule, uint64_t now_ns);
+
+/* Numbers of the rules that apply to an endpoint, at most `room`, in order; how many. None where a
+ * rule ^target keeps it out. */
+uint32_t fault_rules_match(const struct endpoint *endpoint, enum fault_protocol protocol,
+		uint64_t now_ns, uint32_t *ret, uint32_t room);
+
+/* Is some rule decided by this name (normalised)? */
+bool fault_rules_want_name(const char *name);
+
+/* Is there a rule about datagrams? */
+bool fault_rules_have_datagrams(uint64_t now_ns);
+
+/* In a forked child: nobody is reading. */
+void fault_rules_forked(void);
+
+#endif

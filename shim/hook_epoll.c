@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/* An epoll set concerns nobody but faults, which stand beneath real() (shim/hold.h). */
+#include <sys/epoll.h>
+
+#include "shim/real.h"
+
+HOOK(int, epoll_ctl, (int set, int operation, int fd, struct epoll_event *event))
+{
+	return real()->epoll_ctl(set, operation, fd, event);
+}
+
+HOOK(int, epoll_wait, (int set, struct epoll_event *events, int room, int timeout))
+{
+	return real()->epoll_wait(set, events, room, timeout);
+}
+
+HOOK(int, epoll_pwait, (int set, struct epoll_event *events, int room, int timeout,
+		const sigset_t *mask))
+{
+	return real()->epoll_pwait(set, events, room, timeout, mask);
+}
+
+HOOK(int, epoll_pwait2, (int set, struct epoll_event *events, int room,
+		const struct timespec *timeout, const sigset_t *mask))
+{
+	return real()->epoll_pwait2(set, events, room, timeout, mask);
+}

@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: MIT */
+#include "shim/inject_choose.h"
+
+#include <errno.h>
+
+#include "core/clock.h"
+#include "core/format.h"
+#include "shim/call.h"
+#include "shim/endpoint.h"
+#include "shim/fault_report.h"
+#include "shim/names.h"
+#include "shim/socket_ask.h"
+
+#define EVENT_EACH_NS 1000000000ull
+
+#define KIND(kind) (1u << FAULT_##kind)
+/* What is over when the attempt is. */
+#define KINDS_OF_ATTEMPT \
+	(KIND(REFUSE) | KIND(UNREACHABLE) | KIND(TIMEOUT) | KIND(MAXCONN) | KIND(LATENCY))
+
+static uint64_t elapsed_ns(const struct fault_rule *rule, uint64_t now_ns)
+{
+	return clock_elapsed_ns(atomic_load_explicit(&rule->record->began_ns, memory_order_relaxed),
+			now_ns);
+}
+
+static struct fault_choice choose_replayed(const struct fault *fault, struct fault_unit unit)
+{
+	const struct injection *injection = fault_report_find(fault->name, unit);
+
+	if (injection && injection->kind == fault->kind)
+		return (struct fault_choice){ FAULT_STRIKES, injection->value };
+	return (struct fault_choice){ FAULT_BY_NUMBER, 0 };
+}
+
+struct fault_choice inject_choose_unit(const struct inject_unit *unit, uint64_t now_ns)
+{
+	struct fault_rule *rule = unit->rule;
+	struct fault_choice choice;
+
+	fault_record_matched(rule->record);
+	if (fault_report_is_replayed())
+		choice = choose_replayed(&rule->fault, unit->unit);
+	else if (fault_rule_is_over(rule, now_ns))
+		choice.reason = FAULT_BY_TIME;
+	else
+		choice = fault_choose(&rule->fault, runtime.seed, unit->unit,
+				elapsed_ns(rule, now_ns));
+	if (choice.reason == FAULT_STRIKES && runtime.observe)
+		choice.reason = FAULT_BY_MODE;
+	if (choice.reason != FAULT_STRIKES)
+		fault_record_suppressed(rule->record, choice.reason);
+	return choice;
+}
+
+/* So that a dashboard tells chaos from an outage. */
+static void write_event(const struct inject_unit *unit, uint64_t now_ns)
+{
+	struct fault_rule *rule = unit->rule;
+	uint64_t told_ns = atomic_load_explicit(&rule->told_ns, memory_order_relaxed);
+	struct event event = {
+		.time_ns = now_ns,
+		.kind = EVENT_INJECTED,
+		.pid = runtime.pid,
+		.detail = (uint32_t)atomic_load_explicit(
+				&rule->record->injected, memory_order_relaxed),
+		.is_lookup = rule->fault.is_lookup,
+	};
+
+	if ((told_ns && now_ns - told_ns < EVENT_EACH_NS) ||
+			!atomic_compare_exchange_strong_explicit(&rule->told_ns, &told_ns, now_ns,
+					memory_order_relaxed, memory_order_relaxed))
+		return;
+	text_copy(event.name, sizeof(event.name), rule->fault.name);
+	text_copy(event.target, sizeof(event.target), rule->fault.target.text);
+	event_write(&runtime.segment->events, &event);
+}
+
+bool inject_unit_strikes(const struct inject_unit *unit, uint64_t value, uint64_t now_ns)
+{
+	struct fault_rule *rule = unit->rule;
+	struct injection injection = {
+		.unit = unit->unit,
+		.kind = rule->fault.kind,
+		.value = value,
+	};
+
+	if (fault_report_is_replayed()) {
+		atomic_fetch_add_explicit(&rule->record->injected, 1, memory_order_relaxed);
+	} else if (fault_rule_is_over(rule, now_ns)) {
+		fault_record_suppressed(rule->record, FAULT_BY_TIME);
+		return false;
+	} else if (!fault_record_strike(rule->record, &rule->fault, now_ns)) {
+		return false;
+	}
+	text_copy(injection.rule, sizeof(injection.rule), rule->fault.name);
+	fault_report(&injection);
+	write_event(unit, now_ns);
+	if (unit->cell)
+		cell_count(unit->cell, CELL_TOTAL_injected);
+	return true;
+}
+
+static struct fault_rule *rule_of(const struct strike *strike)
+{
+	return fault_rule_at(atomic_load_explicit(&strike->rule, memory_order_relaxed));
+}
+
+bool inject_is_over(const struct strike *strike, uint64_t now_ns)
+{
+	return !fault_report_is_replayed() && fault_rule_is_over(rule_of(strike), now_ns);
+}
+
+static struct inject_unit unit_of(const struct slot *slot, const struct strike *strike)
+{
+	struct fault_rule *rule = rule_of(strike);
+
+	return (struct inject_unit){
+		.rule = rule,
+		.unit = {
+			.connection = atomic_load_explicit(
+					&strike->connection, memory_order_relaxed),
+			.call = rule->fault.per == FAULT_PER_CONNECTION ? 1 :
+					atomic_load_explicit(&slot->call, memory_order_relaxed),
+		},
+	};
+}
+
+static void choose(const struct slot *slot, struct strike *strike, uint64_t now_ns)
+{
+	struct inject_unit unit = unit_of(slot, strike);
+	struct fault_choice choice = inject_choose_unit(&unit, now_ns);
+
+	atomic_store_explicit(&strike->moved, 0, memory_order_relaxed);
+	atomic_store_explicit(&strike->value, choice.value, memory_order_relaxed);
+	atomic_store_explicit(&strike->state,
+			choice.reason == FAULT_STRIKES ? STRIKE_ARMED : STRIKE_IDLE,
+			memory_order_release);
+}
+
+/* The connection gets its number. */
+static struct strike *add_rule(struct slot *slot, uint32_t rule, uint64_t now_ns)
+{
+	struct strike *strike = slot_room(slot);
+	struct fault_record *record = fault_rule_at(rule)->record;
+
+	if (!strike) {
+		fault_record_suppressed(record, FAULT_IMPOSSIBLE);
+		return NULL;
+	}
+	atomic_store_explicit(&strike->rule, rule, memory_order_relaxed);
+	atomic_store_explicit(&strike->connection, fault_record_connection(record, now_ns),
+			memory_order_relaxed);
+	slot_add(slot);
+	return strike;
+}
+
+bool inject_strikes(struct slot *slot, struct strike *strike, enum strike_state next,
+		const struct connection *connection, uint64_t now_ns)
+{
+	uint32_t state = STRIKE_ARMED;
+	struct inject_unit unit = unit_of(slot, strike);
+	struct judge judge = call_judge(connection);
+	bool strikes;
+
+	if (!atomic_compare_exchange_strong_explicit(&strike->state, &state, (uint32_t)next,
+			    memory_order_acq_rel, memory_order_relaxed))
+		return false;
+	unit.cell = judge.rule ? judge.cell : NULL;
+	strikes = inject_unit_strikes(&unit,
+			atomic_load_explicit(&strike->value, memory_order_relaxed), now_ns);
+	if (!strikes)
+		atomic_store_explicit(&strike->state, STRIKE_DONE, memory_order_relaxed);
+	slot_count_kinds(slot);
+	return strikes;
+}
+
+void inject_is_suppressed(struct slot *slot, struct strike *strike, enum fault_reason reason)
+{
+	uint32_t state = STRIKE_ARMED;
+
+	if (!atomic_compare_exchange_strong_explicit(&strike->state, &state, STRIKE_DONE,
+			    memory_order_acq_rel, memory_order_relaxed))
+		return;
+	fault_record_suppressed(rule_of(strike)->record, reason);
+	slot_count_kinds(slot);
+}
+
+static bool is_of_call(const struct strike *strike)
+{
+	return strike_fault(strike)->per == FAULT_PER_CALL;
+}
+
+/* Of a unit that is over: what is still armed never struck. */
+static void end_unit(struct slot *slot, bool of_call_only)
+{
+	uint32_t count = slot_count(slot);
+
+	for (uint32_t i = 0; i < count; i++) {
+		struct strike *strike = &slot->strikes[i];
+
+		if (of_call_only && !is_of_call(strike))
+			continue;
+		if (slot_has(slot, SLOT_INHERITED))
+			atomic_store_explicit(&strike->state, STRIKE_DONE, memory_order_relaxed);
+		else
+			inject_is_suppressed(slot, strike, FAULT_IMPOSSIBLE);
+	}
+}
+
+static void end_all(struct slot *slot)
+{
+	end_unit(slot, false);
+}
+
+void inject_attempt_begins(struct slot *slot, const struct connection *connection,
+		const uint32_t *rules, uint32_t count, uint64_t now_ns)
+{
+	uint64_t generation = atomic_load_explicit(&fault_rules.generation, memory_order_relaxed);
+
+	/* Of the connection that had the memory before. */
+	end_unit(slot, false);
+	slot_begin(slot, connection, 1);
+	for (uint32_t i = 0; i < count; i++) {
+		struct strike *strike = add_rule(slot, rules[i], now_ns);
+
+		if (strike)
+			choose(slot, strike, now_ns);
+	}
+	slot_count_kinds(slot);
+	atomic_store_explicit(&slot->rules, generation, memory_order_relaxed);
+}
+
+void inject_attempt_ended(struct slot *slot)
+{
+	uint32_t count = slot_count(slot);
+
+	for (uint32_t i = 0; i < count; i++) {
+		const struct fault *fault = strike_fault(&slot->strikes[i]);
+
+		if (KINDS_OF_ATTEMPT >> fault->kind & 1 ||
+				(fault->kind == FAULT_ERRNO &&
+						!(fault->where & ~(unsigned int)POSSIBLE_CONNECT)))
+			inject_is_suppressed(slot, &slot->strikes[i], FAULT_IMPOSSIBLE);
+	}
+}
+
+/* A call after the first. */
+static void begin_call(struct slot *slot, uint64_t now_ns)
+{
+	uint32_t count = slot_count(slot);
+
+	end_unit(slot, true);
+	atomic_fetch_add_explicit(&slot->call, 1, memory_order_relaxed);
+	slot_clear(slot, SLOT_ANSWERS | SLOT_WAITS);
+	atomic_store_explicit(&slot->answer_due_ns, 0, memory_order_relaxed);
+	for (uint32_t i = 0; i < count; i++) {
+		if (!is_of_call(&slot->strikes[i]))
+			continue;
+		fault_record_seen(rule_of(&slot->strikes[i])->record);
+		choose(slot, &slot->strikes[i], now_ns);
+	}
+	slot_count_kinds(slot);
+}
+
+/* Who changes the exchange's time in the slot is the one to begin the call. */
+static void look_at_call(struct slot *slot, struct connection *connection)
+{
+	uint64_t began_ns = atomic_load_explicit(
+			&connection->exchange.began_ns, memory_order_relaxed);
+	uint64_t known_ns = atomic_load_explicit(&slot->call_ns, memory_order_relaxed);
+
+	if (began_ns == known_ns || !atomic_compare_exchange_strong_explicit(&slot->call_ns,
+						    &known_ns, began_ns, memory_order_acq_rel,
+						    memory_order_relaxed))
+		return;
+	/* One that had no answer yet goes on with its first call, however long it was silent; one
+	 * whose first send came to nothing (EAGAIN) is tried again, and is the same. */
+	if (exchange_has(&connection->exchange, EXCHANGE_ANSWERED) && !slot_has(slot, SLOT_UNSENT))
+		begin_call(slot, clock_now_ns());
+}
+
+static uint32_t match_peer(int fd, uint64_t now_ns, uint32_t *ret)
+{
+	struct sockaddr_storage peer;
+	socklen_t length = socket_peer(fd, &peer);
+	struct address address;
+	struct endpoint endpoint = { .address = &address };
+	char host[HOST_SIZE];
+
+	if (!endpoint_read((struct sockaddr *)&peer, length, &address, &endpoint.port))
+		return 0;
+	if (names_find(&address, host))
+		endpoint.host = host;
+	return fault_rules_match(&endpoint, FAULT_TCP, now_ns, ret, SLOT_STRIKES);
+}
+
+/* Rules were added: which of them are about this connection's peer? */
+__attribute__((noinline)) static void match_again(struct slot *slot, int fd)
+{
+	uint64_t generation = atomic_load_explicit(&fault_rules.generation, memory_order_relaxed);
+	uint64_t known = atomic_load_explicit(&slot->rules, memory_order_relaxed);
+	uint64_t now_ns = clock_now_ns();
+	uint32_t rules[SLOT_STRIKES], count;
+
+	/* One thread alone. */
+	if (known == generation || !atomic_compare_exchange_strong_explicit(&slot->rules, &known,
+						   generation, memory_order_acq_rel,
+						   memory_order_relaxed))
+		return;
+	count = match_peer(fd, now_ns, rules);
+	for (uint32_t i = 0; i < count; i++) {
+		struct strike *strike;
+
+		if (slot_has_rule(slot, rules[i]))
+			continue;
+		strike = add_rule(slot, rules[i], now_ns);
+		if (strike)
+			choose(slot, strike, now_ns);
+	}
+	inject_attempt_ended(slot);
+	slot_count_kinds(slot);
+}
+
+bool inject_concerns(struct slot *slot, struct connection *connection, int fd)
+{
+	int error = errno;
+
+	if (fault_rules_have_changed())
+		fault_rules_refresh(clock_now_ns());
+	if (!slot_is_valid(slot, connection)) {
+		slot_begin(slot, connection, 1);
+		atomic_store_explicit(&slot->rules, UINT64_MAX, memory_order_relaxed);
+	}
+	look_at_call(slot, connection);
+	if (atomic_load_explicit(&slot->rules, memory_order_relaxed) !=
+			atomic_load_explicit(&fault_rules.generation, memory_order_relaxed))
+		match_again(slot, fd);
+	errno = error;
+	return slot_kinds(slot) || atomic_load_explicit(&slot->flags, memory_order_relaxed);
+}
+
+void inject_choices_end(void)
+{
+	slots_each(end_all);
+}
+
+static void inherit(struct slot *slot)
+{
+	slot_set(slot, SLOT_INHERITED);
+}
+
+void inject_choices_forked(void)
+{
+	slots_each(inherit);
+}

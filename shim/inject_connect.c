@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: MIT */
+#include "shim/inject_connect.h"
+
+#include <errno.h>
+
+#include "core/clock.h"
+#include "shim/below.h"
+#include "shim/call.h"
+#include "shim/endpoint.h"
+#include "shim/held_attempt.h"
+#include "shim/hold.h"
+#include "shim/inject_choose.h"
+#include "shim/inside.h"
+#include "shim/names.h"
+#include "shim/own_call.h"
+#include "shim/runtime.h"
+#include "shim/socket_ask.h"
+
+struct attempt {
+	int fd;
+	const struct sockaddr *address;
+	socklen_t length;
+	struct connection *connection;
+	struct slot *slot;
+	uint64_t now_ns;
+	uint64_t delay_ns;
+	int error; /* it fails with this, and is not made; 0: it is made */
+	bool is_blocking;
+};
+
+static int connect_really(const struct attempt *attempt)
+{
+	return below()->connect(attempt->fd, attempt->address, attempt->length);
+}
+
+/* Ends with `error` (0: established) when it is due; a blocking connect is here until then, or as
+ * long as its own time allows. */
+static int come_late(const struct attempt *attempt, int error)
+{
+	uint64_t due_ns = attempt->now_ns + attempt->delay_ns, until_ns = due_ns, own_ns;
+	bool sleeps_on_socket = !error && !attempt->error;
+
+	held_attempt_begin(attempt->slot, due_ns, error);
+	if (!attempt->is_blocking) {
+		errno = EINPROGRESS;
+		return -1;
+	}
+	own_ns = socket_timeout_ns(attempt->fd, SO_SNDTIMEO);
+	if (own_ns && attempt->now_ns + own_ns < due_ns)
+		until_ns = attempt->now_ns + own_ns;
+	if (!socket_sleep(sleeps_on_socket ? attempt->fd : -1, until_ns)) {
+		errno = EINTR;
+		return -1;
+	}
+	if (until_ns < due_ns) {
+		errno = EINPROGRESS;
+		return -1;
+	}
+	held_attempt_end(attempt->slot);
+	errno = error;
+	return error ? -1 : 0;
+}
+
+/* Of a real failure as well: it comes as late. */
+static int connect_late(const struct attempt *attempt)
+{
+	int kept = errno, result, error;
+
+	if (attempt->error)
+		return come_late(attempt, attempt->error);
+	result = connect_really(attempt);
+	error = result ? errno : 0;
+	if (error == EINTR || (error == EINPROGRESS || error == EALREADY)) {
+		held_attempt_begin(attempt->slot, attempt->now_ns + attempt->delay_ns, 0);
+		errno = error;
+		return -1;
+	}
+	if (error == EAGAIN || error == EADDRNOTAVAIL || error == EBADF || error == EISCONN)
+		return result;
+	result = come_late(attempt, error);
+	if (!result)
+		errno = kept;
+	return result;
+}
+
+/* Of kinds that only the first of can be had. */
+static int error_of(const struct attempt *attempt, const struct strike *strike)
+{
+	const struct fault *fault = strike_fault(strike);
+	uint32_t rule = atomic_load_explicit(&strike->rule, memory_order_relaxed);
+
+	switch (fault->kind) {
+	case FAULT_REFUSE:
+		return ECONNREFUSED;
+	case FAULT_UNREACHABLE:
+		return EHOSTUNREACH;
+	case FAULT_TIMEOUT:
+		return ETIMEDOUT;
+	case FAULT_ERRNO:
+		return fault->where & POSSIBLE_CONNECT ? fault->error : 0;
+	case FAULT_MAXCONN:
+		return slots_of_rule(rule, attempt->connection) >= fault->low ? ECONNREFUSED : 0;
+	default:
+		return 0;
+	}
+}
+
+static bool may_delay(const struct attempt *attempt)
+{
+	if (atomic_load_explicit(&own_calls.forbidden, memory_order_relaxed))
+		return false;
+	return attempt->is_blocking || hold_is_possible();
+}
+
+static void strike_delay(struct attempt *attempt, struct strike *strike)
+{
+	if (!may_delay(attempt))
+		inject_is_suppressed(attempt->slot, strike, FAULT_BY_MODE);
+	else if (inject_strikes(attempt->slot, strike, STRIKE_DONE, attempt->connection,
+				 attempt->now_ns))
+		attempt->delay_ns += strike_value(strike);
+}
+
+static void strike_error(struct attempt *attempt, struct strike *strike)
+{
+	int error = error_of(attempt, strike);
+	uint64_t delay_ns = strike_fault(strike)->kind == FAULT_TIMEOUT ?
+			strike_value(strike) : 0;
+
+	if (!error || attempt->error)
+		return;
+	if (delay_ns && !may_delay(attempt)) {
+		inject_is_suppressed(attempt->slot, strike, FAULT_BY_MODE);
+		return;
+	}
+	if (!inject_strikes(attempt->slot, strike, STRIKE_DONE, attempt->connection,
+			    attempt->now_ns))
+		return;
+	attempt->error = error;
+	attempt->delay_ns += delay_ns;
+}
+
+/* The kernel itself says nothing from now on, however the program waits. */
+static void strike_silence(struct attempt *attempt, struct strike *strike)
+{
+	if (strike_fault(strike)->per != FAULT_PER_CONNECTION || attempt->error)
+		return;
+	if (atomic_load_explicit(&own_calls.forbidden, memory_order_relaxed))
+		inject_is_suppressed(attempt->slot, strike, FAULT_BY_MODE);
+	else if (inject_strikes(attempt->slot, strike, STRIKE_DONE, attempt->connection,
+				 attempt->now_ns))
+		socket_silence(attempt->fd);
+}
+
+/* All delays add up; of what fails it the first. */
+static void strike_attempt(struct attempt *attempt)
+{
+	uint32_t count = slot_count(attempt->slot);
+
+	for (uint32_t i = 0; i < count; i++) {
+		struct strike *strike = &attempt->slot->strikes[i];
+
+		if (!strike_is(strike, STRIKE_ARMED))
+			continue;
+		if (strike_fault(strike)->kind == FAULT_LATENCY)
+			strike_delay(attempt, strike);
+		else
+			strike_error(attempt, strike);
+	}
+	for (uint32_t i = 0; i < count; i++) {
+		struct strike *strike = &attempt->slot->strikes[i];
+
+		if (strike_is(strike, STRIKE_ARMED) && strike_fault(strike)->kind == FAULT_HANG)
+			strike_silence(attempt, strike);
+	}
+	inject_attempt_ended(attempt->slot);
+}
+
+static int connect_under_faults(struct attempt *attempt)
+{
+	attempt->is_blocking = socket_is_blocking(attempt->fd);
+	strike_attempt(attempt);
+	if (attempt->delay_ns)
+		return connect_late(attempt);
+	if (!attempt->error)
+		return connect_really(attempt);
+	errno = attempt->error;
+	return -1;
+}
+
+/* A connection that no breaker judges: it is here to be told from others. */
+static struct connection *track(int fd, uint64_t now_ns)
+{
+	struct connection *connection, *stale;
+
+	connection = fd_table_connect(fd, &stale);
+	call_end(stale);
+	if (!connection)
+		return NULL;
+	call_set_judge(connection, (struct judge){ NULL, NULL }, 0);
+	exchange_begin(&connection->exchange, now_ns);
+	return connection;
+}
+
+static uint32_t generation_of(const struct connection *connection)
+{
+	return atomic_load_explicit(&connection->generation, memory_order_relaxed);
+}
+
+/* What gate_connected() does for those that it knows. */
+static int tracked(struct connection *connection, uint32_t generation, int result)
+{
+	int error = result ? errno : 0;
+	uint64_t now_ns = clock_now_ns();
+
+	if (generation_of(connection) == generation)
+		call_settle(connection,
+				exchange_connected(&connection->exchange,
+						call_settings(connection), error, now_ns),
+				now_ns);
+	if (result)
+		errno = error;
+	return result;
+}
+
+static uint32_t match(const struct sockaddr *address, socklen_t length, uint64_t now_ns,
+		uint32_t *ret)
+{
+	struct address peer;
+	struct endpoint endpoint = { .address = &peer };
+	char host[HOST_SIZE];
+
+	if (!endpoint_read(address, length, &peer, &endpoint.port))
+		return 0;
+	if (runtime.config.wants_names && names_find(&peer, host))
+		endpoint.host = host;
+	return fault_rules_match(&endpoint, FAULT_TCP, now_ns, ret, SLOT_STRIKES);
+}
+
+/* The kernel refuses an address of the other family, and shall say so itself. */
+static bool is_of_family(enum fd_kind kind, const struct sockaddr *address, socklen_t length)
+{
+	struct address peer;
+	uint16_t port;
+
+	return endpoint_read(address, length, &peer, &port) &&
+	       kind == (endpoint_family(address) == AF_INET6 ? FD_STREAM6 : FD_STREAM);
+}
+
+/* Begins an attempt. False: no rule has anything to do with it. */
+static bool attempt_begins(struct attempt *attempt)
+{
+	uint32_t rules[SLOT_STRIKES], count;
+
+	count = match(attempt->address, attempt->length, attempt->now_ns, rules);
+	if (!count && !attempt->connection)
+		return false;
+	if (!attempt->connection)
+		attempt->connection = track(attempt->fd, attempt->now_ns);
+	if (!attempt->connection)
+		return false;
+	attempt->slot = slot_of(attempt->connection);
+	inject_attempt_begins(attempt->slot, attempt->connection, rules, count, attempt->now_ns);
+	return count;
+}
+
+static int connect_anew(struct attempt *attempt)
+{
+	bool is_ours = !attempt->connection;
+	uint32_t generation;
+	int result;
+
+	if (!attempt_begins(attempt))
+		return connect_really(attempt);
+	if (!is_ours)
+		return connect_under_faults(attempt);
+	generation = generation_of(attempt->connection);
+	result = connect_under_faults(attempt);
+	return tracked(attempt->connection, generation, result);
+}
+
+/* A further connect() of an attempt that is under way. */
+static int connect_again(const struct attempt *attempt)
+{
+	struct slot *slot = attempt->slot;
+	uint64_t due_ns = held_attempt_ns(slot, attempt->now_ns);
+	int error;
+
+	if (due_ns && !socket_is_blocking(attempt->fd)) {
+		errno = EALREADY;
+		return -1;
+	}
+	if (due_ns && !socket_sleep(-1, due_ns)) {
+		errno = EINTR;
+		return -1;
+	}
+	error = held_attempt_error(slot, clock_now_ns());
+	if (!error)
+		return connect_really(attempt);
+	errno = error;
+	return -1;
+}
+
+static bool is_pending(const struct connection *connection)
+{
+	return exchange_has(&connection->exchange, EXCHANGE_PENDING);
+}
+
+/* The exchange has begun a new attempt since the slot was filled. */
+static bool is_new(const struct slot *slot, const struct connection *connection)
+{
+	return !slot_is_valid(slot, connection) ||
+	       atomic_load_explicit(&slot->attempt_ns, memory_order_relaxed) !=
+			atomic_load_explicit(&connection->exchange.began_ns, memory_order_relaxed);
+}
+
+int inject_connect(int fd, const struct sockaddr *address, socklen_t length)
+{
+	struct attempt attempt = { .fd = fd, .address = address, .length = length };
+	enum fd_kind kind;
+
+	if (!runtime_is_judging() || inside_is(__builtin_frame_address(0)) ||
+			endpoint_is_disconnect(address, length))
+		return connect_really(&attempt);
+	attempt.now_ns = clock_now_ns();
+	if (fault_rules_have_changed())
+		fault_rules_refresh(attempt.now_ns);
+	attempt.connection = fd_table_find(fd);
+	kind = attempt.connection ? attempt.connection->kind : fd_table_kind(fd);
+	if (!is_of_family(kind, address, length))
+		return connect_really(&attempt);
+	if (!attempt.connection)
+		return connect_anew(&attempt);
+	attempt.slot = slot_of(attempt.connection);
+	if (!is_pending(attempt.connection))
+		return connect_really(&attempt);
+	if (is_new(attempt.slot, attempt.connection))
+		return connect_anew(&attempt);
+	return connect_again(&attempt);
+}
+
+bool inject_fast_open(int fd, const struct sockaddr *address, socklen_t length)
+{
+	struct attempt attempt = { .fd = fd, .address = address, .length = length };
+	struct connection *connection = fd_table_find(fd);
+	enum fd_kind kind = connection ? connection->kind : fd_table_kind(fd);
+	bool is_ours = !connection;
+
+	if (!runtime_is_judging() || !is_of_family(kind, address, length) ||
+			(connection && (!is_pending(connection) ||
+						!is_new(slot_of(connection), connection))))
+		return true;
+	attempt.now_ns = clock_now_ns();
+	attempt.connection = connection;
+	if (!attempt_begins(&attempt))
+		return true;
+	/* No delay: what goes with the SYN cannot be told from what goes later. */
+	attempt.is_blocking = false;
+	for (uint32_t i = 0; i < slot_count(attempt.slot); i++) {
+		struct strike *strike = &attempt.slot->strikes[i];
+
+		if (strike_is(strike, STRIKE_ARMED) && strike_fault(strike)->kind != FAULT_LATENCY)
+			strike_error(&attempt, strike);
+	}
+	inject_attempt_ended(attempt.slot);
+	if (!attempt.error)
+		return true;
+	errno = attempt.error;
+	if (is_ours)
+		tracked(attempt.connection, generation_of(attempt.connection), -1);
+	return false;
+}

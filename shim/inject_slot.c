@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT */
+#include "shim/inject_slot.h"
+
+#include <sys/mman.h>
+
+static struct slot *slots;
+
+bool slots_start(void)
+{
+	void *memory;
+
+	if (slots)
+		return true;
+	memory = mmap(NULL, fd_table.capacity * sizeof(struct slot), PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (memory == MAP_FAILED)
+		return false;
+	slots = memory;
+	return true;
+}
+
+struct slot *slot_of(const struct connection *connection)
+{
+	return slots ? &slots[connection - fd_table.connections] : NULL;
+}
+
+static uint32_t generation_of(const struct connection *connection)
+{
+	return atomic_load_explicit(&connection->generation, memory_order_relaxed) + 1;
+}
+
+bool slot_is_valid(const struct slot *slot, const struct connection *connection)
+{
+	return atomic_load_explicit(&slot->generation, memory_order_acquire) ==
+			generation_of(connection);
+}
+
+static void strikes_clear(struct slot *slot)
+{
+	atomic_store_explicit(&slot->count, 0, memory_order_relaxed);
+	atomic_store_explicit(&slot->kinds, 0, memory_order_relaxed);
+}
+
+void slot_begin(struct slot *slot, const struct connection *connection, uint32_t call)
+{
+	uint64_t began_ns = atomic_load_explicit(
+			&connection->exchange.began_ns, memory_order_relaxed);
+
+	atomic_store_explicit(&slot->generation, 0, memory_order_relaxed);
+	strikes_clear(slot);
+	atomic_store_explicit(&slot->flags, 0, memory_order_relaxed);
+	atomic_store_explicit(&slot->call, call, memory_order_relaxed);
+	atomic_store_explicit(&slot->attempt_error, 0, memory_order_relaxed);
+	atomic_store_explicit(&slot->error, 0, memory_order_relaxed);
+	atomic_store_explicit(&slot->rules, 0, memory_order_relaxed);
+	atomic_store_explicit(&slot->attempt_ns, began_ns, memory_order_relaxed);
+	atomic_store_explicit(&slot->call_ns, began_ns, memory_order_relaxed);
+	atomic_store_explicit(&slot->attempt_due_ns, 0, memory_order_relaxed);
+	atomic_store_explicit(&slot->answer_due_ns, 0, memory_order_relaxed);
+	atomic_store_explicit(&slot->end_due_ns, 0, memory_order_relaxed);
+	atomic_store_explicit(&slot->in_until_ns, 0, memory_order_relaxed);
+	atomic_store_explicit(&slot->out_until_ns, 0, memory_order_relaxed);
+	/* release: who finds it valid finds it empty. */
+	atomic_store_explicit(&slot->generation, generation_of(connection), memory_order_release);
+}
+
+struct strike *slot_room(struct slot *slot)
+{
+	uint32_t count = slot_count(slot);
+	struct strike *strike;
+
+	if (count == SLOT_STRIKES)
+		return NULL;
+	strike = &slot->strikes[count];
+	atomic_store_explicit(&strike->state, STRIKE_IDLE, memory_order_relaxed);
+	atomic_store_explicit(&strike->value, 0, memory_order_relaxed);
+	atomic_store_explicit(&strike->moved, 0, memory_order_relaxed);
+	atomic_store_explicit(&strike->in.paid_ns, 0, memory_order_relaxed);
+	atomic_store_explicit(&strike->out.paid_ns, 0, memory_order_relaxed);
+	return strike;
+}
+
+void slot_add(struct slot *slot)
+{
+	atomic_fetch_add_explicit(&slot->count, 1, memory_order_release);
+}
+
+bool slot_has_rule(const struct slot *slot, uint32_t rule)
+{
+	uint32_t count = slot_count(slot);
+
+	for (uint32_t i = 0; i < count; i++) {
+		if (atomic_load_explicit(&slot->strikes[i].rule, memory_order_relaxed) == rule)
+			return true;
+	}
+	return false;
+}
+
+void slot_count_kinds(struct slot *slot)
+{
+	uint32_t count = slot_count(slot), kinds = 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		const struct strike *strike = &slot->strikes[i];
+
+		if (strike_is(strike, STRIKE_ARMED) || strike_is(strike, STRIKE_ON))
+			kinds |= 1u << strike_fault(strike)->kind;
+	}
+	atomic_store_explicit(&slot->kinds, kinds, memory_order_relaxed);
+}
+
+/* The connection of a slot, where it is in use and has it. */
+static bool is_in_use(uint32_t index, struct connection **ret)
+{
+	*ret = fd_table_at(index);
+	return *ret && atomic_load_explicit(&(*ret)->references, memory_order_acquire) &&
+	       slot_is_valid(&slots[index], *ret);
+}
+
+uint32_t slots_of_rule(uint32_t rule, const struct connection *except)
+{
+	struct connection *connection;
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; fd_table_at(i); i++) {
+		if (is_in_use(i, &connection) && connection != except &&
+				exchange_has(&connection->exchange,
+						EXCHANGE_PENDING | EXCHANGE_ESTABLISHED) &&
+				slot_has_rule(&slots[i], rule))
+			count++;
+	}
+	return count;
+}
+
+void slots_each(void (*each)(struct slot *slot))
+{
+	for (uint32_t i = 0; slots && fd_table_at(i); i++) {
+		if (atomic_load_explicit(&slots[i].generation, memory_order_acquire))
+			each(&slots[i]);
+	}
+}

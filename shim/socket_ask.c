@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT */
+#include "shim/socket_ask.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/filter.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <time.h>
+
+/* After netinet/in.h; glibc's netinet/tcp.h lacks later fields, which are not used here. */
+#include <netinet/tcp.h>
+
+#include "core/clock.h"
+#include "shim/own_call.h"
+#include "shim/raw.h"
+#include "shim/signals.h"
+
+#define SECOND_NS 1000000000ull
+#define MS_NS     1000000ull
+
+/* It ends and changes threads by these two; no program handles them. */
+#define SIGNALS_OF_LIBC (3ull << 31)
+
+static long ask(long number, long a, long b, long c, long d, long e)
+{
+	long result;
+
+	if (!own_calls_begin())
+		return -EPERM;
+	result = raw_syscall(number, a, b, c, d, e, 0);
+	own_calls_end();
+	return result;
+}
+
+bool socket_is_blocking(int fd)
+{
+	long flags = ask(SYS_fcntl, fd, F_GETFL, 0, 0, 0);
+
+	return flags >= 0 && !(flags & O_NONBLOCK);
+}
+
+uint32_t socket_readiness(int fd, uint32_t events)
+{
+	struct pollfd entry = { .fd = fd, .events = (short)events };
+	struct timespec at_once = { 0 };
+
+	if (ask(SYS_ppoll, (long)&entry, 1, (long)&at_once, 0, 0) <= 0)
+		return 0;
+	return (uint32_t)entry.revents;
+}
+
+static bool option_read(int fd, int level, int option, void *ret, uint32_t size)
+{
+	uint32_t length = size;
+
+	return ask(SYS_getsockopt, fd, level, option, (long)ret, (long)&length) == 0;
+}
+
+static bool option_write(int fd, int level, int option, const void *value, uint32_t size)
+{
+	return ask(SYS_setsockopt, fd, level, option, (long)value, size) == 0;
+}
+
+uint64_t socket_data_age_ns(int fd)
+{
+	struct tcp_info info = { 0 };
+
+	if (!option_read(fd, IPPROTO_TCP, TCP_INFO, &info, sizeof(info)))
+		return 0;
+	return info.tcpi_last_data_recv * MS_NS;
+}
+
+uint32_t socket_queued(int fd)
+{
+	int count = 0;
+
+	return ask(SYS_ioctl, fd, FIONREAD, (long)&count, 0, 0) == 0 ? (uint32_t)count : 0;
+}
+
+uint64_t socket_timeout_ns(int fd, int option)
+{
+	struct timeval time = { 0 };
+
+	if (!option_read(fd, SOL_SOCKET, option, &time, sizeof(time)) || time.tv_sec < 0)
+		return 0;
+	return (uint64_t)time.tv_sec * SECOND_NS + (uint64_t)time.tv_usec * 1000;
+}
+
+socklen_t socket_peer(int fd, struct sockaddr_storage *ret)
+{
+	socklen_t length = sizeof(*ret);
+
+	return ask(SYS_getpeername, fd, (long)ret, (long)&length, 0, 0) == 0 ? length : 0;
+}
+
+bool socket_silence(int fd)
+{
+	struct sock_filter nothing = { .code = BPF_RET | BPF_K, .k = 0 };
+	struct sock_fprog program = { .len = 1, .filter = &nothing };
+
+	return option_write(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program));
+}
+
+void socket_wake(int fd)
+{
+	ask(SYS_shutdown, fd, SHUT_RD, 0, 0, 0);
+}
+
+static struct timespec timespec_of(uint64_t ns)
+{
+	return (struct timespec){ .tv_sec = (time_t)(ns / SECOND_NS),
+		.tv_nsec = (long)(ns % SECOND_NS) };
+}
+
+bool socket_sleep(int fd, uint64_t until_ns)
+{
+	struct pollfd entry = { .fd = fd };
+
+	for (;;) {
+		uint64_t rest_ns = clock_elapsed_ns(clock_now_ns(), until_ns);
+		struct timespec rest = timespec_of(rest_ns);
+		long result;
+
+		if (!rest_ns)
+			return true;
+		/* Not between begin and end: who sets a filter does not wait for sleepers. */
+		if (ask(SYS_getpid, 0, 0, 0, 0, 0) < 0)
+			return true;
+		result = raw_syscall(SYS_ppoll, (long)&entry, 1, (long)&rest, 0, 0, 0);
+		if (result == -EINTR && signals_interrupting(~SIGNALS_OF_LIBC))
+			return false;
+		if (result > 0)
+			return true;
+	}
+}

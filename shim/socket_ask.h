@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the kernel knows of a socket, and what it is made to do to it: by system calls of our own,
+ * of which none is made once a seccomp filter was seen; then each answers as for a socket that is
+ * non-blocking, without data, and without options. Async-signal-safe, errno is kept.
+ */
+#ifndef SHUNT_SHIM_SOCKET_ASK_H
+#define SHUNT_SHIM_SOCKET_ASK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+bool socket_is_blocking(int fd);
+
+/* Of these poll events (and POLLERR, POLLHUP), which there are now. */
+uint32_t socket_readiness(int fd, uint32_t events);
+
+/* Since when, at most, there has been data: how long ago the last came, of TCP. */
+uint64_t socket_data_age_ns(int fd);
+
+/* Bytes to be read. */
+uint32_t socket_queued(int fd);
+
+/* The socket's own SO_RCVTIMEO or SO_SNDTIMEO; 0: none. */
+uint64_t socket_timeout_ns(int fd, int option);
+
+/* 0 where it has no peer. */
+socklen_t socket_peer(int fd, struct sockaddr_storage *ret);
+
+/* From now on the kernel drops whatever comes in for it. False: it could not be made to. */
+bool socket_silence(int fd);
+
+/* Shuts the receiving side, which sends nothing: whoever waits for data wakes. */
+void socket_wake(int fd);
+
+/* Sleeps until then, or until both sides are shut (fd -1: not that). False: by a signal whose
+ * handler interrupts system calls. */
+bool socket_sleep(int fd, uint64_t until_ns);
+
+#endif

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+#include "faults.h"
+
+#include <stdlib.h>
+#include <sys/resource.h>
+
+#include "shim/fault_report.h"
+#include "shim/own_call.h"
+
+static char path[] = "/tmp/test_fault_report_XXXXXX";
+
+static void make_file(void)
+{
+	int fd = mkstemp(path);
+
+	real_resolve();
+	cr_assert_geq(fd, 0);
+	close(fd);
+}
+
+static void remove_file(void)
+{
+	unlink(path);
+}
+
+TestSuite(fault_report, .init = make_file, .fini = remove_file, .timeout = 60);
+
+static size_t read_file(char *ret, size_t size)
+{
+	FILE *file = fopen(path, "r");
+	size_t length;
+
+	cr_assert_not_null(file);
+	length = fread(ret, 1, size - 1, file);
+	ret[length] = '\0';
+	fclose(file);
+	return length;
+}
+
+static const struct injection one = { "A", { 3, 1 }, FAULT_LATENCY, 300000000 };
+static const struct injection other = { "B", { 1, 2 }, FAULT_RESET, 0 };
+
+Test(fault_report, a_line_is_appended_for_each)
+{
+	char line[INJECTION_LINE_SIZE], text[1024], expected[1024];
+
+	fault_report_start(path, "");
+	errno = 77;
+	fault_report(&one);
+	fault_report(&other);
+	cr_expect_eq(errno, 77);
+	injection_format(&one, line);
+	strcpy(expected, line);
+	injection_format(&other, line);
+	strcat(expected, line);
+	read_file(text, sizeof(text));
+	cr_expect_str_eq(text, expected);
+	cr_expect_not(fault_report_is_replayed());
+}
+
+Test(fault_report, nothing_is_written_under_a_filter)
+{
+	char text[64];
+
+	fault_report_start(path, "");
+	own_calls_forbid();
+	fault_report(&one);
+	cr_expect_eq(read_file(text, sizeof(text)), 0);
+}
+
+Test(fault_report, and_nothing_past_the_limit_of_files)
+{
+	struct rlimit limit = { 10, 10 };
+	char text[64];
+
+	fault_report_start(path, "");
+	cr_assert_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
+	fault_report(&one);
+	cr_expect_eq(read_file(text, sizeof(text)), 0);
+}
+
+Test(fault_report, what_was_reported_is_found_again)
+{
+	const struct injection *found;
+
+	fault_report_start(path, "");
+	fault_report(&other);
+	fault_report(&one);
+	fault_report_start("", path);
+	cr_assert(fault_report_is_replayed());
+	found = fault_report_find("A", (struct fault_unit){ 3, 1 });
+	cr_assert_not_null(found);
+	cr_expect_eq(found->value, one.value);
+	cr_expect_null(fault_report_find("A", (struct fault_unit){ 3, 2 }));
+	cr_expect_not_null(fault_report_find("B", other.unit));
+}
+
+Test(fault_report, of_a_file_that_is_not_there_nothing_is_injected)
+{
+	fault_report_start("", "/nowhere/at/all");
+	cr_expect(fault_report_is_replayed());
+	cr_expect_null(fault_report_find("A", one.unit));
+}
+
+Test(fault_report, a_replay_injects_what_the_report_says_and_nothing_else)
+{
+	static const struct injection second = { "A", { 2, 1 }, FAULT_REFUSE, 0 };
+
+	fault_report_start(path, "");
+	fault_report(&second);
+	strcpy(runtime.config.replay_path, path);
+	faults_open(SOCK_STREAM);
+	faults_start("fault A = 127.0.0.1:PORT refuse times=1 for=1ns\n");
+	cr_expect_eq(connect_fd(socket_new(0)), 0);
+	cr_expect_eq(connect_fd(socket_new(0)), -1);
+	cr_expect_eq(errno, ECONNREFUSED);
+	cr_expect_eq(connect_fd(socket_new(0)), 0);
+	cr_expect_eq(injected(0), 1);
+}

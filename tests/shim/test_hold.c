@@ -1,0 +1,982 @@
+/* SPDX-License-Identifier: MIT */
+/* Times are compared in one direction only: nothing comes before it is due. */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/select.h>
+#include <sys/single_threaded.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/clock.h"
+#include "shim/below.h"
+#include "shim/fd_table.h"
+#include "shim/hold.h"
+#include "shim/own_call.h"
+#include "shim/registration.h"
+#include "shim/runtime.h"
+
+#define NS_PER_MS 1000000ull
+#define HOLD_NS	  (30 * NS_PER_MS)
+#define LONG_NS	  (3600000ull * NS_PER_MS)
+#define FDS	  2048
+#define DATA(fd)  (0x1234500000000ull + (uint64_t)(fd))
+
+static struct {
+	_Atomic uint64_t in_ns, out_ns;
+} until[FDS];
+static _Atomic uint32_t asked;
+
+static struct hold_times ask(int fd, uint32_t events, uint64_t now_ns)
+{
+	(void)events;
+	(void)now_ns;
+	asked++;
+	return (struct hold_times){ until[fd].in_ns, until[fd].out_ns };
+}
+
+static void start(void)
+{
+	real_resolve();
+	below_start();
+	cr_assert(fd_table_start());
+	cr_assert(hold_start(ask));
+}
+
+TestSuite(hold, .init = start, .timeout = 60);
+
+/* ends[0] is a connection, ends[1] its peer. */
+struct pair {
+	int ends[2];
+};
+
+static void connection_at(int fd)
+{
+	struct connection *stale;
+
+	cr_assert_not_null(fd_table_connect(fd, &stale));
+}
+
+static struct pair pair_new(void)
+{
+	struct pair pair;
+
+	cr_assert_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair.ends), 0);
+	connection_at(pair.ends[0]);
+	return pair;
+}
+
+static void forget(int fd)
+{
+	struct connection *last = fd_table_set(fd, FD_OTHER);
+
+	if (last)
+		fd_table_free(last);
+}
+
+static uint64_t hold_in(int fd, uint64_t duration_ns)
+{
+	uint64_t due_ns = clock_now_ns() + duration_ns;
+
+	until[fd].in_ns = due_ns;
+	return due_ns;
+}
+
+static void say(const struct pair *pair)
+{
+	cr_assert_eq(write(pair->ends[1], "x", 1), 1);
+}
+
+static void hear(const struct pair *pair)
+{
+	char byte;
+
+	cr_assert_eq(read(pair->ends[0], &byte, 1), 1);
+}
+
+static void fill(int fd)
+{
+	char data[4096] = { 0 };
+
+	while (write(fd, data, sizeof(data)) > 0)
+		;
+	cr_assert_eq(errno, EAGAIN);
+}
+
+static int control(int set, int operation, int fd, uint32_t events)
+{
+	struct epoll_event event = { .events = events, .data.u64 = DATA(fd) };
+
+	return real()->epoll_ctl(set, operation, fd, &event);
+}
+
+static int set_of(const struct pair *pair, uint32_t events)
+{
+	int set = epoll_create1(0);
+
+	cr_assert_geq(set, 0);
+	cr_assert_eq(control(set, EPOLL_CTL_ADD, pair->ends[0], events), 0);
+	return set;
+}
+
+/* The bits of the one event about fd; 0: none came in time. */
+static uint32_t waited(int set, int fd, int timeout)
+{
+	struct epoll_event events[4];
+	int count = real()->epoll_wait(set, events, 4, timeout);
+
+	cr_assert_leq(count, 1);
+	if (count != 1)
+		return 0;
+	cr_assert_eq(events[0].data.u64, DATA(fd));
+	return events[0].events;
+}
+
+static uint32_t waited_until(int set, int fd, uint64_t due_ns)
+{
+	uint32_t events = waited(set, fd, -1);
+
+	cr_assert_geq(clock_now_ns(), due_ns);
+	return events;
+}
+
+static void *nothing(void *argument)
+{
+	return argument;
+}
+
+static void become_threaded(void)
+{
+	pthread_t thread;
+
+	cr_assert_eq(pthread_create(&thread, NULL, nothing, NULL), 0);
+	pthread_join(thread, NULL);
+	cr_assert_not(__libc_single_threaded);
+}
+
+Test(hold, what_is_not_held_comes_at_once)
+{
+	struct pair pair = pair_new();
+	int set = set_of(&pair, EPOLLIN);
+
+	say(&pair);
+	cr_assert_eq(waited(set, pair.ends[0], -1), EPOLLIN);
+	cr_assert_not(holds_exist());
+}
+
+Test(hold, level_triggered_readiness_comes_when_it_is_due)
+{
+	struct pair pair = pair_new();
+	int set = set_of(&pair, EPOLLIN);
+	uint64_t due_ns = hold_in(pair.ends[0], HOLD_NS);
+
+	say(&pair);
+	cr_assert_eq(waited_until(set, pair.ends[0], due_ns), EPOLLIN);
+	cr_assert_eq(waited(set, pair.ends[0], 0), EPOLLIN);
+	hear(&pair);
+	cr_assert_eq(waited(set, pair.ends[0], 0), 0);
+	cr_assert_not(holds_exist());
+}
+
+Test(hold, edge_triggered_readiness_comes_once)
+{
+	struct pair pair = pair_new();
+	int set = set_of(&pair, EPOLLIN | EPOLLET);
+	uint64_t due_ns = hold_in(pair.ends[0], HOLD_NS);
+
+	say(&pair);
+	cr_assert_eq(waited_until(set, pair.ends[0], due_ns), EPOLLIN);
+	cr_assert_eq(waited(set, pair.ends[0], 0), 0);
+	say(&pair);
+	cr_assert_eq(waited(set, pair.ends[0], -1), EPOLLIN);
+}
+
+Test(hold, a_oneshot_comes_once_and_is_armed_again_by_the_program)
+{
+	struct pair pair = pair_new();
+	int set = set_of(&pair, EPOLLIN | EPOLLONESHOT);
+	uint64_t due_ns = hold_in(pair.ends[0], HOLD_NS);
+
+	say(&pair);
+	cr_assert_eq(waited_until(set, pair.ends[0], due_ns), EPOLLIN);
+	say(&pair);
+	cr_assert_eq(waited(set, pair.ends[0], 50), 0);
+	cr_assert_eq(control(set, EPOLL_CTL_MOD, pair.ends[0], EPOLLIN | EPOLLONESHOT), 0);
+	cr_assert_eq(waited(set, pair.ends[0], -1), EPOLLIN);
+}
+
+Test(hold, a_oneshot_that_has_fired_stays_so)
+{
+	struct pair pair = pair_new();
+	int set = set_of(&pair, EPOLLIN | EPOLLONESHOT);
+
+	say(&pair);
+	cr_assert_eq(waited(set, pair.ends[0], -1), EPOLLIN);
+	hold_in(pair.ends[0], HOLD_NS);
+	say(&pair);
+	hold_again(pair.ends[0]);
+	cr_assert_eq(waited(set, pair.ends[0], 100), 0);
+}
+
+Test(hold, a_oneshot_of_which_a_half_was_told_has_fired)
+{
+	struct pair pair = pair_new();
+	int set = set_of(&pair, EPOLLIN | EPOLLOUT | EPOLLONESHOT);
+
+	hold_in(pair.ends[0], HOLD_NS);
+	say(&pair);
+	cr_assert_eq(waited(set, pair.ends[0], -1), EPOLLOUT);
+	cr_assert_eq(waited(set, pair.ends[0], 100), 0);
+	cr_assert_eq(control(set, EPOLL_CTL_MOD, pair.ends[0], EPOLLIN | EPOLLONESHOT), 0);
+	cr_assert_eq(waited(set, pair.ends[0], -1), EPOLLIN);
+}
+
+Test(hold, exclusive_readiness_is_held_too)
+{
+	struct pair pair = pair_new();
+	int set = set_of(&pair, EPOLLIN | EPOLLOUT | EPOLLEXCLUSIVE | EPOLLET);
+	uint64_t due_ns;
+
+	fill(pair.ends[0]);
+	cr_assert_neq(waited(set, pair.ends[0], 0), EPOLLIN);
+	due_ns = hold_in(pair.ends[0], HOLD_NS);
+	say(&pair);
+	cr_assert_eq(waited_until(set, pair.ends[0], due_ns), EPOLLIN);
+	cr_assert_eq(waited(set, pair.ends[0], 0), 0);
+}
+
+Test(hold, every_set_is_told)
+{
+	struct pair pair = pair_new();
+	int a = set_of(&pair, EPOLLIN | EPOLLET), b = set_of(&pair, EPOLLIN);
+	uint64_t due_ns = hold_in(pair.ends[0], HOLD_NS);
+
+	say(&pair);
+	cr_assert_eq(waited(a, pair.ends[0], 0), 0);
+	cr_assert_eq(waited_until(b, pair.ends[0], due_ns), EPOLLIN);
+	cr_assert_eq(waited_until(a, pair.ends[0], due_ns), EPOLLIN);
+}
+
+Test(hold, what_is_registered_when_it_is_ready_already_is_held)
+{
+	struct pair pair = pair_new();
+	uint64_t due_ns = hold_in(pair.ends[0], HOLD_NS);
+	int set;
+
+	say(&pair);
+	set = set_of(&pair, EPOLLIN | EPOLLET);
+	cr_assert_eq(waited_until(set, pair.ends[0], due_ns), EPOLLIN);
+}
+
+Test(hold, what_was_registered_unseen_is_read_from_the_kernel)
+{
+	struct pair pairs[40];
+	struct epoll_event events[40];
+	int set = epoll_create1(0);
+
+	for (int i = 0; i < 40; i++) {
+		pairs[i] = pair_new();
+		events[0].events = EPOLLIN | EPOLLET;
+		events[0].data.u64 = UINT64_MAX - (uint64_t)i;
+		cr_assert_eq(below()->epoll_ctl(set, EPOLL_CTL_ADD, pairs[i].ends[0], events), 0);
+		hold_in(pairs[i].ends[0], LONG_NS);
+		say(&pairs[i]);
+	}
+	cr_assert_eq(real()->epoll_wait(set, events, 40, 0), 0);
+	for (int i = 0; i < 40; i++) {
+		struct registration *found = registration_find(set, pairs[i].ends[0]);
+
+		cr_assert_not_null(found);
+		cr_assert_eq(found->events, EPOLLIN | EPOLLET);
+		cr_assert_eq(found->data, UINT64_MAX - (uint64_t)i);
+		cr_assert_neq(found->withheld, 0);
+	}
+}
+
+struct waiter {
+	pthread_t thread;
+	int set, fd;
+	uint32_t events;
+	uint64_t ended_ns;
+};
+
+static void *waits(void *argument)
+{
+	struct waiter *waiter = argument;
+
+	waiter->events = waited(waiter->set, waiter->fd, -1);
+	waiter->ended_ns = clock_now_ns();
+	return NULL;
+}
+
+Test(hold, a_thread_that_waits_already_is_woken_when_it_is_due)
+{
+	struct pair pair = pair_new();
+	struct waiter waiter = { .set = set_of(&pair, EPOLLIN | EPOLLET), .fd = pair.ends[0] };
+	uint64_t due_ns;
+
+	cr_assert_eq(pthread_create(&waiter.thread, NULL, waits, &waiter), 0);
+	due_ns = hold_in(pair.ends[0], HOLD_NS);
+	say(&pair);
+	pthread_join(waiter.thread, NULL);
+	cr_assert_eq(waiter.events, EPOLLIN);
+	cr_assert_geq(waiter.ended_ns, due_ns);
+}
+
+Test(hold, the_timer_thread_gives_it_back_to_who_does_not_look)
+{
+	struct pair pair = pair_new();
+	int set = set_of(&pair, EPOLLIN | EPOLLET);
+	struct epoll_event event;
+	uint64_t due_ns;
+
+	become_threaded();
+	due_ns = hold_in(pair.ends[0], HOLD_NS);
+	say(&pair);
+	cr_assert_eq(waited(set, pair.ends[0], 0), 0);
+	cr_assert_eq(real()->epoll_wait(set, &event, 1, 0), 0);
+	cr_assert_eq(below()->epoll_wait(set, &event, 1, -1), 1);
+	cr_assert_geq(clock_now_ns(), due_ns);
+}
+
+Test(hold, the_timer_thread_serves_what_was_taken_out_beside_what_is_told)
+{
+	struct pair held = pair_new(), told = pair_new();
+	int set = set_of(&held, EPOLLIN | EPOLLET);
+	struct epoll_event events[2];
+
+	become_threaded();
+	cr_assert_eq(control(set, EPOLL_CTL_ADD, told.ends[0], EPOLLIN | EPOLLET), 0);
+	hold_in(held.ends[0], HOLD_NS);
+	say(&held);
+	say(&told);
+	cr_assert_eq(real()->epoll_wait(set, events, 2, -1), 1);
+	cr_assert_eq(events[0].data.u64, DATA(told.ends[0]));
+	cr_assert_eq(below()->epoll_wait(set, events, 2, -1), 1);
+	cr_assert_eq(events[0].data.u64, DATA(held.ends[0]));
+}
+
+Test(hold, a_program_without_threads_stays_so)
+{
+	struct pair pair = pair_new();
+	int set = set_of(&pair, EPOLLIN);
+	struct stat before, after;
+
+	if (!__libc_single_threaded)
+		cr_skip_test("threads were there before");
+	cr_assert_eq(stat("/proc/self/task", &before), 0);
+	hold_in(pair.ends[0], HOLD_NS);
+	say(&pair);
+	cr_assert_eq(waited(set, pair.ends[0], 0), 0);
+	cr_assert(holds_exist());
+	cr_assert_eq(stat("/proc/self/task", &after), 0);
+	cr_assert_eq(before.st_nlink, after.st_nlink);
+	cr_assert_eq(waited(set, pair.ends[0], -1), EPOLLIN);
+}
+
+Test(hold, a_second_add_of_what_is_held_is_refused)
+{
+	struct pair pair = pair_new();
+	int set = set_of(&pair, EPOLLIN);
+
+	hold_in(pair.ends[0], LONG_NS);
+	say(&pair);
+	cr_assert_eq(waited(set, pair.ends[0], 0), 0);
+	errno = 0;
+	cr_assert_eq(control(set, EPOLL_CTL_ADD, pair.ends[0], EPOLLIN), -1);
+	cr_assert_eq(errno, EEXIST);
+	errno = EDOM;
+	cr_assert_eq(control(set, EPOLL_CTL_DEL, pair.ends[0], 0), 0);
+	cr_assert_eq(errno, EDOM);
+	cr_assert_eq(control(set, EPOLL_CTL_DEL, pair.ends[0], 0), -1);
+	cr_assert_eq(errno, ENOENT);
+	until[pair.ends[0]].in_ns = 0;
+	cr_assert_eq(waited(set, pair.ends[0], 0), 0);
+	cr_assert_eq(control(set, EPOLL_CTL_ADD, pair.ends[0], EPOLLIN), 0);
+	cr_assert_eq(waited(set, pair.ends[0], 0), EPOLLIN);
+}
+
+Test(hold, what_was_changed_while_it_was_held_is_told_as_it_is_now)
+{
+	struct pair pair = pair_new();
+	int set = set_of(&pair, EPOLLIN);
+	struct epoll_event event = { .events = EPOLLIN | EPOLLOUT | EPOLLET, .data.u64 = 77 };
+	uint64_t due_ns = hold_in(pair.ends[0], HOLD_NS);
+
+	say(&pair);
+	cr_assert_eq(waited(set, pair.ends[0], 0), 0);
+	cr_assert_eq(real()->epoll_ctl(set, EPOLL_CTL_MOD, pair.ends[0], &event), 0);
+	do {
+		cr_assert_eq(real()->epoll_wait(set, &event, 1, -1), 1);
+		cr_assert_eq(event.data.u64, 77);
+	} while (!(event.events & EPOLLIN));
+	cr_assert_geq(clock_now_ns(), due_ns);
+}
+
+Test(hold, what_the_kernel_refuses_of_a_held_pair_is_refused)
+{
+	struct pair pair = pair_new();
+	int set = set_of(&pair, EPOLLIN);
+
+	hold_in(pair.ends[0], LONG_NS);
+	say(&pair);
+	cr_assert_eq(waited(set, pair.ends[0], 0), 0);
+	cr_assert_eq(control(set, EPOLL_CTL_MOD, pair.ends[0], EPOLLIN | EPOLLEXCLUSIVE), -1);
+	cr_assert_eq(errno, EINVAL);
+	cr_assert_eq(real()->epoll_ctl(set, EPOLL_CTL_MOD, pair.ends[0], NULL), -1);
+	cr_assert_eq(errno, EFAULT);
+	cr_assert_eq(control(set, 99, pair.ends[0], EPOLLIN), -1);
+}
+
+Test(hold, writing_goes_on_while_reading_is_held)
+{
+	struct pair pair = pair_new();
+	int set = set_of(&pair, EPOLLIN | EPOLLOUT | EPOLLET);
+	uint32_t outs = 0, events;
+	uint64_t due_ns = hold_in(pair.ends[0], HOLD_NS);
+
+	say(&pair);
+	while (!((events = waited(set, pair.ends[0], -1)) & EPOLLIN))
+		outs += events == EPOLLOUT;
+	cr_assert_geq(clock_now_ns(), due_ns);
+	/* Each is told of at least once, and there is no loop. */
+	cr_assert_geq(outs, 1);
+	cr_assert_leq(outs, 3);
+}
+
+static void drain(int fd)
+{
+	char data[4096];
+
+	while (read(fd, data, sizeof(data)) > 0)
+		;
+}
+
+Test(hold, room_to_write_that_comes_while_reading_is_held_is_told)
+{
+	struct pair pair = pair_new();
+	int set = set_of(&pair, EPOLLIN | EPOLLOUT);
+
+	fill(pair.ends[0]);
+	hold_in(pair.ends[0], LONG_NS);
+	say(&pair);
+	asked = 0;
+	cr_assert_eq(waited(set, pair.ends[0], 100), 0);
+	cr_assert_leq(asked, 20);
+	drain(pair.ends[1]);
+	cr_assert_eq(waited(set, pair.ends[0], -1), EPOLLOUT);
+}
+
+Test(hold, a_peer_that_leaves_is_told_of_when_it_is_due)
+{
+	struct pair pair = pair_new();
+	int set = set_of(&pair, EPOLLIN | EPOLLRDHUP);
+	uint64_t due_ns = hold_in(pair.ends[0], HOLD_NS);
+
+	close(pair.ends[1]);
+	asked = 0;
+	cr_assert_eq(waited_until(set, pair.ends[0], due_ns), EPOLLIN | EPOLLRDHUP | EPOLLHUP);
+	cr_assert_leq(asked, 20);
+}
+
+Test(hold, a_peer_that_leaves_after_that_causes_no_loop)
+{
+	struct pair pair = pair_new();
+	int set = set_of(&pair, EPOLLIN | EPOLLOUT);
+
+	fill(pair.ends[0]);
+	hold_in(pair.ends[0], LONG_NS);
+	say(&pair);
+	cr_assert_eq(waited(set, pair.ends[0], 0), 0);
+	/* Half of it is in the set still. */
+	shutdown(pair.ends[0], SHUT_RD);
+	asked = 0;
+	cr_assert_eq(waited(set, pair.ends[0], 50), 0);
+	cr_assert_leq(asked, 20);
+}
+
+Test(hold, a_connection_of_which_writing_is_held_is_read_from)
+{
+	struct pair pair = pair_new();
+	int set = set_of(&pair, EPOLLIN | EPOLLOUT);
+	uint64_t due_ns = clock_now_ns() + HOLD_NS;
+
+	until[pair.ends[0]].out_ns = due_ns;
+	say(&pair);
+	cr_assert_eq(waited(set, pair.ends[0], -1), EPOLLIN);
+	hear(&pair);
+	cr_assert_eq(waited_until(set, pair.ends[0], due_ns), EPOLLOUT);
+}
+
+Test(hold, an_answer_has_room_for_what_is_behind_what_is_held)
+{
+	struct pair held = pair_new(), other = pair_new();
+	int set = set_of(&held, EPOLLIN);
+	struct epoll_event event;
+
+	hold_in(held.ends[0], LONG_NS);
+	say(&held);
+	cr_assert_eq(control(set, EPOLL_CTL_ADD, other.ends[0], EPOLLIN), 0);
+	say(&other);
+	cr_assert_eq(real()->epoll_wait(set, &event, 1, 0), 1);
+	cr_assert_eq(event.data.u64, DATA(other.ends[0]));
+}
+
+Test(hold, sockets_with_one_datum_are_told_apart)
+{
+	struct pair held = pair_new(), other = pair_new();
+	int set = epoll_create1(0), ends[2];
+	struct epoll_event event = { .events = EPOLLIN };
+
+	cr_assert_eq(pipe(ends), 0);
+	cr_assert_eq(real()->epoll_ctl(set, EPOLL_CTL_ADD, held.ends[0], &event), 0);
+	cr_assert_eq(real()->epoll_ctl(set, EPOLL_CTL_ADD, ends[0], &event), 0);
+	hold_in(held.ends[0], LONG_NS);
+	cr_assert_eq(write(ends[1], "x", 1), 1);
+	cr_assert_eq(real()->epoll_wait(set, &event, 1, -1), 1);
+	event.events = EPOLLIN;
+	cr_assert_eq(real()->epoll_ctl(set, EPOLL_CTL_DEL, ends[0], &event), 0);
+	cr_assert_eq(real()->epoll_ctl(set, EPOLL_CTL_ADD, other.ends[0], &event), 0);
+	say(&held);
+	cr_assert_eq(real()->epoll_wait(set, &event, 1, 0), 0);
+	say(&other);
+	cr_assert_eq(real()->epoll_wait(set, &event, 1, -1), 1);
+}
+
+Test(hold, a_wait_that_ends_by_its_time_takes_all_of_it)
+{
+	struct pair pair = pair_new();
+	int set = set_of(&pair, EPOLLIN);
+	struct timespec timeout = { .tv_nsec = 20000000 };
+	struct epoll_event event;
+	uint64_t began_ns;
+
+	hold_in(pair.ends[0], LONG_NS);
+	say(&pair);
+	began_ns = clock_now_ns();
+	cr_assert_eq(real()->epoll_wait(set, &event, 1, 20), 0);
+	cr_assert_geq(clock_now_ns() - began_ns, 20 * NS_PER_MS);
+	began_ns = clock_now_ns();
+	cr_assert_eq(real()->epoll_pwait(set, &event, 1, 20, NULL), 0);
+	cr_assert_geq(clock_now_ns() - began_ns, 20 * NS_PER_MS);
+	began_ns = clock_now_ns();
+	if (real()->epoll_pwait2(set, &event, 1, &timeout, NULL) == 0)
+		cr_assert_geq(clock_now_ns() - began_ns, 20 * NS_PER_MS);
+	else
+		cr_assert_eq(errno, ENOSYS);
+}
+
+static void on_alarm(int number)
+{
+	(void)number;
+}
+
+/* Again and again: one may come before the wait. */
+static void alarm_soon(void)
+{
+	struct sigaction action = { .sa_handler = on_alarm };
+	struct itimerval time = { { 0, 20000 }, { 0, 20000 } };
+
+	sigaction(SIGALRM, &action, NULL);
+	setitimer(ITIMER_REAL, &time, NULL);
+}
+
+Test(hold, a_signal_ends_a_wait)
+{
+	struct pair pair = pair_new();
+	int set = set_of(&pair, EPOLLIN);
+	struct pollfd entry = { .fd = pair.ends[0], .events = POLLIN };
+	struct epoll_event event;
+	sigset_t alarm, none;
+
+	hold_in(pair.ends[0], LONG_NS);
+	say(&pair);
+	sigemptyset(&none);
+	sigemptyset(&alarm);
+	sigaddset(&alarm, SIGALRM);
+	alarm_soon();
+	cr_assert_eq(real()->epoll_wait(set, &event, 1, -1), -1);
+	cr_assert_eq(errno, EINTR);
+	cr_assert_eq(real()->poll(&entry, 1, -1), -1);
+	cr_assert_eq(errno, EINTR);
+	sigprocmask(SIG_BLOCK, &alarm, NULL);
+	cr_assert_eq(real()->epoll_pwait(set, &event, 1, -1, &none), -1);
+	cr_assert_eq(errno, EINTR);
+	cr_assert_eq(real()->ppoll(&entry, 1, NULL, &none), -1);
+	cr_assert_eq(errno, EINTR);
+	cr_assert_eq(real()->epoll_wait(set, &event, 1, 50), 0);
+}
+
+Test(hold, what_was_closed_while_it_was_held_is_not_given_back)
+{
+	struct pair pair = pair_new(), next;
+	int set = set_of(&pair, EPOLLIN), fd = pair.ends[0];
+	struct epoll_event event = { .events = EPOLLIN };
+
+	hold_in(fd, HOLD_NS);
+	say(&pair);
+	cr_assert_eq(waited(set, fd, 0), 0);
+	forget(fd);
+	close(fd);
+	next = pair_new();
+	cr_assert_eq(next.ends[0], fd);
+	say(&next);
+	cr_assert_eq(waited(set, fd, 100), 0);
+	cr_assert_not(holds_exist());
+	cr_assert_eq(below()->epoll_ctl(set, EPOLL_CTL_DEL, fd, &event), -1);
+}
+
+Test(hold, a_number_that_is_used_again_can_be_registered_again)
+{
+	struct pair pair = pair_new(), next;
+	int set = set_of(&pair, EPOLLIN), fd = pair.ends[0];
+
+	hold_in(fd, LONG_NS);
+	say(&pair);
+	cr_assert_eq(waited(set, fd, 0), 0);
+	forget(fd);
+	close(fd);
+	next = pair_new();
+	cr_assert_eq(next.ends[0], fd);
+	until[fd].in_ns = 0;
+	cr_assert_eq(control(set, EPOLL_CTL_ADD, fd, EPOLLIN), 0);
+	say(&next);
+	cr_assert_eq(waited(set, fd, -1), EPOLLIN);
+}
+
+Test(hold, a_set_that_was_closed_is_another_by_the_same_number)
+{
+	struct pair pair = pair_new();
+	int set = set_of(&pair, EPOLLIN), fd = pair.ends[0];
+
+	hold_in(fd, LONG_NS);
+	say(&pair);
+	cr_assert_eq(waited(set, fd, 0), 0);
+	forget(set);
+	close(set);
+	cr_assert_eq(epoll_create1(0), set);
+	until[fd].in_ns = 0;
+	cr_assert_eq(control(set, EPOLL_CTL_ADD, fd, EPOLLIN), 0);
+	cr_assert_eq(waited(set, fd, -1), EPOLLIN);
+}
+
+Test(hold, a_set_has_several_numbers)
+{
+	struct pair pair = pair_new();
+	int set = epoll_create1(0), copy = dup(set);
+	uint64_t due_ns = hold_in(pair.ends[0], HOLD_NS);
+
+	cr_assert_eq(waited(set, pair.ends[0], 0), 0);
+	cr_assert_eq(control(copy, EPOLL_CTL_ADD, pair.ends[0], EPOLLIN | EPOLLET), 0);
+	say(&pair);
+	cr_assert_eq(waited(set, pair.ends[0], 0), 0);
+	cr_assert(holds_exist());
+	cr_assert_eq(control(copy, EPOLL_CTL_MOD, pair.ends[0], EPOLLIN | EPOLLET), 0);
+	cr_assert_eq(waited_until(set, pair.ends[0], due_ns), EPOLLIN);
+	cr_assert_eq(control(copy, EPOLL_CTL_DEL, pair.ends[0], 0), 0);
+}
+
+Test(hold, a_set_inside_another_is_ready_when_it_is_due)
+{
+	struct pair pair = pair_new();
+	int inner = set_of(&pair, EPOLLIN | EPOLLET), outer = epoll_create1(0);
+	struct pollfd entry = { .fd = outer, .events = POLLIN };
+	uint64_t due_ns = hold_in(pair.ends[0], HOLD_NS);
+
+	cr_assert_eq(control(outer, EPOLL_CTL_ADD, inner, EPOLLIN), 0);
+	say(&pair);
+	cr_assert_eq(waited(outer, inner, -1), EPOLLIN);
+	cr_assert_eq(waited(inner, pair.ends[0], 0), 0);
+	cr_assert_eq(waited(outer, inner, 0), 0);
+	cr_assert_eq(real()->poll(&entry, 1, -1), 1);
+	cr_assert_geq(clock_now_ns(), due_ns);
+	cr_assert_eq(waited(inner, pair.ends[0], -1), EPOLLIN);
+}
+
+Test(hold, a_child_leaves_what_is_held_to_its_parent)
+{
+	struct pair pair = pair_new();
+	int set = set_of(&pair, EPOLLIN | EPOLLET), status;
+	uint64_t due_ns = hold_in(pair.ends[0], HOLD_NS);
+	pid_t child;
+
+	say(&pair);
+	cr_assert_eq(waited(set, pair.ends[0], 0), 0);
+	child = fork();
+	if (child == 0) {
+		hold_forked();
+		_exit(holds_exist());
+	}
+	cr_assert_eq(waitpid(child, &status, 0), child);
+	cr_assert_eq(status, 0);
+	cr_assert_eq(waited_until(set, pair.ends[0], due_ns), EPOLLIN);
+}
+
+Test(hold, what_is_released_is_in_its_set)
+{
+	struct pair pair = pair_new();
+	int set = set_of(&pair, EPOLLIN | EPOLLET);
+	struct epoll_event event;
+
+	hold_in(pair.ends[0], LONG_NS);
+	say(&pair);
+	cr_assert_eq(waited(set, pair.ends[0], 0), 0);
+	holds_release();
+	cr_assert_not(holds_exist());
+	cr_assert_eq(below()->epoll_wait(set, &event, 1, 0), 1);
+}
+
+Test(hold, an_edge_that_was_spent_comes_again)
+{
+	struct pair pair = pair_new();
+	int set = set_of(&pair, EPOLLIN | EPOLLET);
+	int alone = set_of(&pair, EPOLLIN | EPOLLET | EPOLLEXCLUSIVE);
+	uint64_t due_ns;
+
+	say(&pair);
+	cr_assert_eq(waited(set, pair.ends[0], -1), EPOLLIN);
+	cr_assert_eq(waited(alone, pair.ends[0], -1), EPOLLIN);
+	cr_assert_eq(waited(set, pair.ends[0], 0), 0);
+	due_ns = hold_in(pair.ends[0], HOLD_NS);
+	hold_again(pair.ends[0]);
+	cr_assert_eq(waited_until(set, pair.ends[0], due_ns), EPOLLIN);
+	cr_assert_eq(waited_until(alone, pair.ends[0], due_ns), EPOLLIN);
+	cr_assert_eq(waited(set, pair.ends[0], 0), 0);
+}
+
+Test(hold, nothing_is_held_where_nobody_could_give_it_back)
+{
+	struct pair pair = pair_new();
+	int set = set_of(&pair, EPOLLIN);
+
+	hold_in(pair.ends[0], LONG_NS);
+	say(&pair);
+	become_threaded();
+	runtime.config.timer = TIMER_OFF;
+	cr_assert_not(hold_is_possible());
+	cr_assert_eq(waited(set, pair.ends[0], -1), EPOLLIN);
+	runtime.config.timer = TIMER_AUTO;
+	cr_assert(hold_is_possible());
+	own_calls_forbid();
+	cr_assert_not(hold_is_possible());
+	cr_assert_eq(waited(set, pair.ends[0], -1), EPOLLIN);
+}
+
+/* Of poll, ppoll and their fortified twins. */
+static int poll_by(int which, struct pollfd *entries, nfds_t count, int timeout)
+{
+	struct timespec time = { timeout / 1000, timeout % 1000 * 1000000L };
+	const struct timespec *end = timeout < 0 ? NULL : &time;
+	size_t room = count * sizeof(*entries);
+
+	switch (which) {
+	case 0:
+		return real()->poll(entries, count, timeout);
+	case 1:
+		return real()->ppoll(entries, count, end, NULL);
+	case 2:
+		return real()->__poll_chk(entries, count, timeout, room);
+	default:
+		return real()->__ppoll_chk(entries, count, end, NULL, room);
+	}
+}
+
+Test(hold, poll_tells_when_it_is_due)
+{
+	struct pair pair = pair_new();
+
+	say(&pair);
+	for (int which = 0; which < 4; which++) {
+		struct pollfd entries[] = { { -1, POLLIN, -1 }, { pair.ends[0], POLLIN, -1 },
+			{ pair.ends[1], POLLIN, -1 } };
+		uint64_t began_ns = clock_now_ns(), due_ns;
+
+		hold_in(pair.ends[0], LONG_NS);
+		asked = 0;
+		cr_assert_eq(poll_by(which, entries, 3, 20), 0);
+		cr_assert_leq(asked, 20);
+		cr_assert_geq(clock_now_ns() - began_ns, 20 * NS_PER_MS);
+		due_ns = hold_in(pair.ends[0], HOLD_NS);
+		cr_assert_eq(poll_by(which, entries, 3, -1), 1);
+		cr_assert_geq(clock_now_ns(), due_ns);
+		cr_assert_eq(entries[0].fd, -1);
+		cr_assert_eq(entries[0].revents, 0);
+		cr_assert_eq(entries[1].fd, pair.ends[0]);
+		cr_assert_eq(entries[1].events, POLLIN);
+		cr_assert_eq(entries[1].revents, POLLIN);
+		cr_assert_eq(entries[2].revents, 0);
+	}
+}
+
+Test(hold, poll_tells_of_all_else_at_once)
+{
+	struct pair pair = pair_new(), other = pair_new();
+	struct pollfd entries[] = { { pair.ends[0], POLLIN | POLLOUT, 0 },
+		{ other.ends[0], POLLIN, 0 }, { 1999, POLLIN, 0 } };
+
+	hold_in(pair.ends[0], LONG_NS);
+	say(&pair);
+	say(&other);
+	cr_assert_eq(real()->poll(entries, 3, -1), 3);
+	cr_assert_eq(entries[0].revents, POLLOUT);
+	cr_assert_eq(entries[1].revents, POLLIN);
+	cr_assert_eq(entries[2].revents, POLLNVAL);
+}
+
+Test(hold, poll_does_not_go_round_for_errors_that_are_held)
+{
+	struct pair pair = pair_new();
+	struct pollfd entry = { pair.ends[0], POLLIN | POLLOUT, 0 };
+
+	fill(pair.ends[0]);
+	hold_in(pair.ends[0], LONG_NS);
+	shutdown(pair.ends[0], SHUT_RD);
+	asked = 0;
+	cr_assert_eq(real()->poll(&entry, 1, 50), 0);
+	cr_assert_leq(asked, 20);
+}
+
+Test(hold, poll_of_many_descriptors_is_no_different)
+{
+	struct pair pair = pair_new();
+	struct pollfd entries[500];
+	uint64_t due_ns = hold_in(pair.ends[0], HOLD_NS);
+
+	say(&pair);
+	for (int i = 0; i < 500; i++)
+		entries[i] = (struct pollfd){ i < 499 ? -1 : pair.ends[0], POLLIN, -1 };
+	cr_assert_eq(real()->poll(entries, 500, -1), 1);
+	cr_assert_geq(clock_now_ns(), due_ns);
+	cr_assert_eq(entries[0].revents, 0);
+	cr_assert_eq(entries[499].revents, POLLIN);
+}
+
+static int select_by(int which, int count, fd_set *reads, fd_set *writes, struct timeval *timeout)
+{
+	struct timespec time = { 0 };
+
+	if (which == 0)
+		return real()->select(count, reads, writes, NULL, timeout);
+	if (timeout)
+		time = (struct timespec){ timeout->tv_sec, timeout->tv_usec * 1000 };
+	return real()->pselect(count, reads, writes, NULL, timeout ? &time : NULL, NULL);
+}
+
+Test(hold, select_tells_when_it_is_due)
+{
+	struct pair pair = pair_new();
+	int fd = pair.ends[0];
+
+	say(&pair);
+	for (int which = 0; which < 2; which++) {
+		struct timeval timeout = { 0, 20000 };
+		uint64_t began_ns = clock_now_ns(), due_ns;
+		fd_set reads, writes;
+
+		FD_ZERO(&reads);
+		FD_ZERO(&writes);
+		FD_SET(fd, &reads);
+		hold_in(fd, LONG_NS);
+		cr_assert_eq(select_by(which, fd + 1, &reads, &writes, &timeout), 0);
+		cr_assert_geq(clock_now_ns() - began_ns, 20 * NS_PER_MS);
+		cr_assert_not(FD_ISSET(fd, &reads));
+		cr_assert(which || (!timeout.tv_sec && !timeout.tv_usec));
+		FD_SET(fd, &reads);
+		FD_SET(fd, &writes);
+		cr_assert_eq(select_by(which, fd + 1, &reads, &writes, NULL), 1);
+		cr_assert_not(FD_ISSET(fd, &reads));
+		cr_assert(FD_ISSET(fd, &writes));
+		FD_CLR(fd, &writes);
+		FD_SET(fd, &reads);
+		due_ns = hold_in(fd, HOLD_NS);
+		timeout = (struct timeval){ 1000, 0 };
+		cr_assert_eq(select_by(which, fd + 1, &reads, &writes, &timeout), 1);
+		cr_assert_geq(clock_now_ns(), due_ns);
+		cr_assert(FD_ISSET(fd, &reads));
+		cr_assert(which || timeout.tv_sec <= 999);
+	}
+}
+
+Test(hold, select_that_fails_leaves_the_sets_as_they_were)
+{
+	struct pair pair = pair_new();
+	int fd = pair.ends[0], closed = dup(fd);
+	fd_set reads;
+
+	hold_in(fd, LONG_NS);
+	close(closed);
+	FD_ZERO(&reads);
+	FD_SET(fd, &reads);
+	FD_SET(closed, &reads);
+	cr_assert_eq(real()->select(closed + 1, &reads, NULL, NULL, NULL), -1);
+	cr_assert_eq(errno, EBADF);
+	cr_assert(FD_ISSET(fd, &reads));
+	cr_assert(FD_ISSET(closed, &reads));
+}
+
+Test(hold, select_past_the_size_of_a_set_is_no_different)
+{
+	struct pair pair = pair_new();
+	struct {
+		fd_set parts[2];
+	} reads = { 0 };
+	uint64_t *words = (uint64_t *)(void *)&reads, due_ns;
+	int fd = fcntl(pair.ends[0], F_DUPFD, 1100);
+
+	if (fd < 0)
+		cr_skip_test("no descriptor above 1100 is allowed here");
+	connection_at(fd);
+	due_ns = hold_in(fd, HOLD_NS);
+	say(&pair);
+	words[fd / 64] |= 1ull << fd % 64;
+	cr_assert_eq(real()->select(fd + 1, reads.parts, NULL, NULL, NULL), 1);
+	cr_assert_geq(clock_now_ns(), due_ns);
+	cr_assert_eq(words[fd / 64], 1ull << fd % 64);
+}
+
+Test(hold, without_descriptors_poll_and_select_sleep)
+{
+	struct timeval timeout = { 0, 10000 };
+	uint64_t began_ns = clock_now_ns();
+
+	cr_assert_eq(real()->select(0, NULL, NULL, NULL, &timeout), 0);
+	cr_assert_geq(clock_now_ns() - began_ns, 10 * NS_PER_MS);
+	began_ns = clock_now_ns();
+	cr_assert_eq(real()->poll(NULL, 0, 10), 0);
+	cr_assert_geq(clock_now_ns() - began_ns, 10 * NS_PER_MS);
+}
+
+Test(hold, what_the_kernel_refuses_is_refused)
+{
+	struct pair pair = pair_new();
+	struct timespec wrong = { 0, 2000000000 };
+	volatile uintptr_t low = 8;
+	struct pollfd entry = { pair.ends[0], POLLIN, 0 };
+	struct epoll_event event;
+	fd_set reads;
+
+	FD_ZERO(&reads);
+	FD_SET(pair.ends[0], &reads);
+	cr_assert_eq(real()->ppoll(&entry, 1, &wrong, NULL), -1);
+	cr_assert_eq(errno, EINVAL);
+	cr_assert_eq(real()->pselect(pair.ends[0] + 1, &reads, NULL, NULL, &wrong, NULL), -1);
+	cr_assert_eq(errno, EINVAL);
+	cr_assert_eq(real()->select(-1, &reads, NULL, NULL, NULL), -1);
+	cr_assert_eq(errno, EINVAL);
+	cr_assert_eq(real()->poll((struct pollfd *)low, 1, 0), -1);
+	cr_assert_eq(errno, EFAULT);
+	cr_assert_eq(real()->epoll_wait(pair.ends[0], &event, 1, 0), -1);
+	cr_assert_eq(errno, EINVAL);
+	cr_assert_eq(real()->epoll_wait(-1, &event, 1, 0), -1);
+	cr_assert_eq(errno, EBADF);
+	cr_assert_not_null(fd_table_find(pair.ends[0]));
+}

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: MIT */
+/* Times are compared in one direction only: nothing ends before it is due. */
+#include "faults.h"
+
+#include <poll.h>
+
+int hook_poll(struct pollfd *entries, nfds_t count, int timeout);
+
+static void open_stream(void)
+{
+	faults_open(SOCK_STREAM);
+}
+
+TestSuite(inject_connect, .init = open_stream, .timeout = 60);
+
+static int error_of_connect(int fd)
+{
+	return connect_fd(fd) ? errno : 0;
+}
+
+static int so_error(int fd)
+{
+	int error = -1;
+	socklen_t size = sizeof(error);
+
+	cr_assert_eq(hook_getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size), 0);
+	return error;
+}
+
+Test(inject_connect, a_refused_connect_sends_nothing)
+{
+	faults_start("fault A = 127.0.0.1:PORT refuse\n");
+	cr_expect_eq(error_of_connect(socket_new(0)), ECONNREFUSED);
+	cr_expect_eq(error_of_connect(socket_new(SOCK_NONBLOCK)), ECONNREFUSED);
+	cr_expect_eq(injected(0), 2);
+	real()->fcntl(listener, F_SETFL, O_NONBLOCK);
+	cr_expect_lt(real()->accept(listener, NULL, NULL), 0);
+}
+
+Test(inject_connect, the_first_of_two_that_strike_wins)
+{
+	faults_start("fault A = 127.0.0.1:PORT unreachable\nfault B = 127.0.0.1:PORT refuse\n");
+	cr_expect_eq(error_of_connect(socket_new(0)), EHOSTUNREACH);
+	cr_expect_eq(injected(0), 1);
+	cr_expect_eq(injected(1), 0);
+	cr_expect_eq(suppressed(1, FAULT_IMPOSSIBLE), 1);
+}
+
+Test(inject_connect, connections_are_numbered)
+{
+	faults_start("fault A = 127.0.0.1:PORT refuse calls=2..3\n");
+	cr_expect_eq(error_of_connect(socket_new(0)), 0);
+	cr_expect_eq(error_of_connect(socket_new(0)), ECONNREFUSED);
+	cr_expect_eq(error_of_connect(socket_new(0)), ECONNREFUSED);
+	cr_expect_eq(error_of_connect(socket_new(0)), 0);
+	cr_expect_eq(suppressed(0, FAULT_BY_NUMBER), 2);
+}
+
+Test(inject_connect, an_attempt_on_the_same_socket_is_another)
+{
+	int fd;
+
+	faults_start("fault A = 127.0.0.1:PORT refuse calls=1\n");
+	fd = socket_new(0);
+	cr_expect_eq(error_of_connect(fd), ECONNREFUSED);
+	cr_expect_eq(error_of_connect(fd), 0);
+}
+
+Test(inject_connect, a_host_that_no_rule_names_is_left_alone)
+{
+	faults_start("fault A = 127.0.0.1:1 refuse\n");
+	cr_expect_eq(error_of_connect(socket_new(0)), 0);
+	cr_expect_null(fd_table_find(socket_new(0)));
+	cr_expect_eq(injected(0), 0);
+}
+
+Test(inject_connect, an_excluded_target_is_left_alone_by_all_rules)
+{
+	faults_start("fault A = any refuse\nfault B = ^127.0.0.1:PORT\n");
+	cr_expect_eq(error_of_connect(socket_new(0)), 0);
+}
+
+Test(inject_connect, a_program_that_only_watches_is_told_and_nothing_more)
+{
+	faults_open(SOCK_STREAM);
+	runtime.observe = true;
+	faults_start("fault A = 127.0.0.1:PORT refuse\n");
+	cr_expect_eq(error_of_connect(socket_new(0)), 0);
+	cr_expect_eq(injected(0), 0);
+	cr_expect_eq(suppressed(0, FAULT_BY_MODE), 1);
+}
+
+Test(inject_connect, a_blocking_connect_comes_late)
+{
+	uint64_t began_ns;
+
+	faults_start("fault A = 127.0.0.1:PORT latency=40ms\nfault B = any latency=20ms\n");
+	began_ns = clock_now_ns();
+	cr_expect_eq(error_of_connect(socket_new(0)), 0);
+	cr_expect_geq(clock_now_ns() - began_ns, 60 * MS_NS, "delays add up");
+}
+
+Test(inject_connect, its_own_timeout_is_shorter)
+{
+	struct timeval timeout = { .tv_usec = 20000 };
+	int fd;
+
+	faults_start("fault A = 127.0.0.1:PORT latency=1h\n");
+	fd = socket_new(0);
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout));
+	cr_expect_eq(error_of_connect(fd), EINPROGRESS);
+}
+
+Test(inject_connect, an_attempt_that_does_not_block_is_under_way_until_it_is_due)
+{
+	struct sockaddr_in peer;
+	socklen_t length = sizeof(peer);
+	char byte;
+	int fd;
+
+	faults_start("fault A = 127.0.0.1:PORT latency=1h\n");
+	fd = socket_new(SOCK_NONBLOCK);
+	cr_expect_eq(error_of_connect(fd), EINPROGRESS);
+	cr_expect_eq(error_of_connect(fd), EALREADY);
+	cr_expect_eq(so_error(fd), 0);
+	cr_expect_lt(hook_send(fd, "x", 1, 0), 0);
+	cr_expect_eq(errno, EAGAIN);
+	cr_expect_lt(hook_recv(fd, &byte, 1, 0), 0);
+	cr_expect_eq(errno, EAGAIN);
+	cr_expect_lt(hook_getpeername(fd, (struct sockaddr *)&peer, &length), 0);
+	cr_expect_eq(errno, ENOTCONN);
+	/* The kernel knows nothing of it. */
+	cr_expect_geq(real()->accept(listener, NULL, NULL), 0);
+}
+
+static void wait_for(int fd, short events, uint64_t due_ns)
+{
+	struct pollfd entry = { .fd = fd, .events = events };
+
+	cr_assert_eq(hook_poll(&entry, 1, -1), 1);
+	cr_expect_geq(clock_now_ns(), due_ns);
+}
+
+Test(inject_connect, and_then_it_is_established)
+{
+	uint64_t began_ns = clock_now_ns();
+	int fd;
+
+	faults_start("fault A = 127.0.0.1:PORT latency=50ms\n");
+	fd = socket_new(SOCK_NONBLOCK);
+	cr_expect_eq(error_of_connect(fd), EINPROGRESS);
+	wait_for(fd, POLLOUT, began_ns + 50 * MS_NS);
+	cr_expect_eq(so_error(fd), 0);
+	cr_expect_eq(hook_send(fd, "x", 1, 0), 1);
+}
+
+Test(inject_connect, one_that_times_out_never_connects)
+{
+	uint64_t began_ns = clock_now_ns();
+	int fd;
+
+	faults_start("fault A = 127.0.0.1:PORT timeout=50ms\n");
+	fd = socket_new(SOCK_NONBLOCK);
+	cr_expect_eq(error_of_connect(fd), EINPROGRESS);
+	cr_expect_eq(so_error(fd), 0);
+	wait_for(fd, POLLOUT, began_ns + 50 * MS_NS);
+	cr_expect_eq(so_error(fd), ETIMEDOUT);
+	cr_expect_eq(so_error(fd), 0, "an error is told once");
+	real()->fcntl(listener, F_SETFL, O_NONBLOCK);
+	cr_expect_lt(real()->accept(listener, NULL, NULL), 0);
+}
+
+Test(inject_connect, a_real_failure_comes_as_late)
+{
+	uint64_t began_ns = clock_now_ns();
+	int fd;
+
+	faults_start("fault A = 127.0.0.1:PORT latency=50ms\n");
+	real()->close(listener);
+	fd = socket_new(SOCK_NONBLOCK);
+	cr_expect_eq(error_of_connect(fd), EINPROGRESS);
+	wait_for(fd, POLLOUT, began_ns + 50 * MS_NS);
+	cr_expect_eq(so_error(fd), ECONNREFUSED);
+}
+
+Test(inject_connect, open_connections_are_counted)
+{
+	int fd;
+
+	faults_start("fault A = 127.0.0.1:PORT maxconn=1\n");
+	fd = socket_new(0);
+	cr_expect_eq(error_of_connect(fd), 0);
+	cr_expect_eq(error_of_connect(socket_new(0)), ECONNREFUSED);
+	hook_close(fd);
+	cr_expect_eq(error_of_connect(socket_new(0)), 0);
+}
+
+Test(inject_connect, a_breaker_sees_a_failure_and_an_injected_one)
+{
+	struct address address;
+	struct endpoint endpoint = { .address = &address };
+	struct cell *cell;
+
+	faults_start("break B = 127.0.0.1:PORT volume=2 sleep=1h\n"
+		     "fault A = 127.0.0.1:PORT refuse\n");
+	endpoint.port = ntohs(listener_address.sin_port);
+	cr_assert(address_parse("127.0.0.1", &address));
+	cell = runtime_cell(&runtime.config.rules[0], CELL_CONNECTION, &endpoint, clock_now_ns(),
+			NULL);
+	for (int i = 0; i < 5; i++)
+		cr_expect_eq(error_of_connect(socket_new(0)), ECONNREFUSED);
+	cr_expect_eq(atomic_load(&cell->totals[CELL_TOTAL_failure]), 2);
+	cr_expect_eq(atomic_load(&cell->totals[CELL_TOTAL_injected]), 2);
+	cr_expect_eq(atomic_load(&cell->totals[CELL_TOTAL_short_circuited]), 3);
+}
+
+Test(inject_connect, a_rule_added_by_hand_strikes_until_it_is_cleared)
+{
+	struct fault fault;
+	char text[64], error[128];
+	uint64_t now_ns;
+
+	faults_start("break B = 127.0.0.1:1\n");
+	cr_expect_eq(error_of_connect(socket_new(0)), 0);
+	now_ns = clock_now_ns();
+	with_port("127.0.0.1:PORT refuse", text, sizeof(text));
+	cr_assert(fault_parse("X", text, strlen(text), &fault, error, sizeof(error)));
+	cr_assert(fault_table_add(&runtime.segment->faults, &fault, text, now_ns + 3600000 * MS_NS,
+			now_ns));
+	cr_expect_eq(error_of_connect(socket_new(0)), ECONNREFUSED);
+	cr_expect_eq(fault_table_clear(&runtime.segment->faults, "X", clock_now_ns()), 1);
+	cr_expect_eq(error_of_connect(socket_new(0)), 0);
+}
+
+Test(inject_connect, what_never_struck_is_counted_at_the_end)
+{
+	int peer;
+
+	faults_start("fault A = 127.0.0.1:PORT reset=64KB\n");
+	connection_new(&peer);
+	cr_expect_eq(suppressed(0, FAULT_IMPOSSIBLE), 0);
+	inject_exit();
+	inject_exit();
+	cr_expect_eq(suppressed(0, FAULT_IMPOSSIBLE), 1);
+}

@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: MIT */
+/* Data on a connection under faults. Times are compared in one direction only. */
+#include "faults.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/uio.h>
+
+#include "shim/below.h"
+
+int hook_poll(struct pollfd *entries, nfds_t count, int timeout);
+ssize_t hook_writev(int fd, const struct iovec *vectors, int count);
+ssize_t hook_readv(int fd, const struct iovec *vectors, int count);
+ssize_t hook_sendmsg(int fd, const struct msghdr *message, int flags);
+ssize_t hook_recvmsg(int fd, struct msghdr *message, int flags);
+
+static char answer[64];
+static int fd, peer;
+
+static void open_stream(void)
+{
+	faults_open(SOCK_STREAM);
+	signal(SIGPIPE, SIG_DFL);
+}
+
+TestSuite(passage, .init = open_stream, .timeout = 60);
+
+static void begin(const char *rules)
+{
+	faults_start(rules);
+	fd = connection_new(&peer);
+}
+
+static ssize_t ask(void)
+{
+	memset(answer, 0, sizeof(answer));
+	return exchange_on(fd, peer, answer, sizeof(answer));
+}
+
+static void do_not_block(void)
+{
+	real()->fcntl(fd, F_SETFL, O_NONBLOCK);
+}
+
+static void wait_until_readable(void)
+{
+	struct pollfd entry = { .fd = fd, .events = POLLIN };
+
+	/* The kernel's word, of which nothing is held. */
+	cr_assert_eq(below()->poll(&entry, 1, -1), 1);
+}
+
+Test(passage, a_reset_comes_after_so_many_bytes_and_stays)
+{
+	begin("fault A = 127.0.0.1:PORT reset=8B\n");
+	cr_expect_eq(ask(), 6);
+	cr_expect_eq(ask(), 2, "the rest up to the limit");
+	cr_expect_eq(injected(0), 1);
+	for (int i = 0; i < 3; i++) {
+		cr_expect_lt(hook_recv(fd, answer, 1, 0), 0);
+		cr_expect_eq(errno, ECONNRESET);
+	}
+	cr_expect_lt(hook_send(fd, "x", 1, MSG_NOSIGNAL), 0);
+	cr_expect_eq(errno, ECONNRESET);
+}
+
+Test(passage, whoever_waits_is_woken_by_a_reset)
+{
+	struct pollfd entry;
+
+	begin("fault A = 127.0.0.1:PORT reset=6B\n");
+	cr_expect_eq(ask(), 6);
+	entry = (struct pollfd){ .fd = fd, .events = POLLIN };
+	cr_expect_eq(hook_poll(&entry, 1, -1), 1, "nothing else would come");
+}
+
+Test(passage, a_reset_of_what_is_sent_counts_that)
+{
+	begin("fault A = 127.0.0.1:PORT reset=4B dir=out\n");
+	cr_expect_eq(hook_send(fd, "abcdef", 6, MSG_NOSIGNAL), 4);
+	cr_expect_lt(hook_send(fd, "ef", 2, MSG_NOSIGNAL), 0);
+	cr_expect_eq(errno, ECONNRESET);
+	cr_expect_eq(recv(peer, answer, sizeof(answer), 0), 4);
+}
+
+Test(passage, an_end_of_stream_is_no_error)
+{
+	begin("fault A = 127.0.0.1:PORT close=6B\n");
+	cr_expect_eq(ask(), 6);
+	cr_expect_eq(hook_recv(fd, answer, 1, 0), 0);
+	cr_expect_eq(hook_recv(fd, answer, 1, 0), 0);
+}
+
+Test(passage, calls_are_numbered_from_the_attempt)
+{
+	begin("fault A = 127.0.0.1:PORT reset per=call calls=3\n");
+	cr_expect_eq(ask(), 6);
+	cr_expect_eq(ask(), 6);
+	cr_expect_eq(ask(), -1);
+	cr_expect_eq(errno, ECONNRESET);
+	cr_expect_eq(suppressed(0, FAULT_BY_NUMBER), 2);
+}
+
+Test(passage, an_error_strikes_the_call_that_it_is_for)
+{
+	begin("fault A = 127.0.0.1:PORT errno=ETIMEDOUT dir=in\n");
+	cr_expect_eq(hook_send(fd, "ask", 3, 0), 3);
+	cr_expect_lt(hook_recv(fd, answer, 1, 0), 0);
+	cr_expect_eq(errno, ETIMEDOUT);
+}
+
+static volatile sig_atomic_t pipes;
+
+static void count_pipe(int signal)
+{
+	(void)signal;
+	pipes++;
+}
+
+Test(passage, a_broken_pipe_is_told_by_its_signal_too)
+{
+	signal(SIGPIPE, count_pipe);
+	begin("fault A = 127.0.0.1:PORT errno=EPIPE dir=out\n");
+	cr_expect_lt(hook_send(fd, "x", 1, MSG_NOSIGNAL), 0);
+	cr_expect_eq(errno, EPIPE);
+	cr_expect_eq(pipes, 0);
+	cr_expect_lt(hook_write(fd, "x", 1), 0);
+	cr_expect_eq(errno, EPIPE);
+	cr_expect_eq(pipes, 1);
+}
+
+Test(passage, no_call_is_shorter_than_a_byte)
+{
+	begin("fault A = 127.0.0.1:PORT short=1\n");
+	peer_says(peer, "abc");
+	wait_until_readable();
+	cr_expect_eq(hook_recv(fd, answer, 3, MSG_PEEK), 3, "a peek is left alone");
+	cr_expect_eq(injected(0), 0);
+	cr_expect_eq(hook_recv(fd, answer, 1, 0), 1, "one byte cannot be less");
+	cr_expect_eq(injected(0), 0);
+	cr_expect_eq(hook_recv(fd, answer, 2, 0), 1);
+	cr_expect_eq(hook_read(fd, answer, 2), 1);
+	cr_expect_eq(injected(0), 1, "once for each call");
+	cr_expect_eq(hook_write(fd, "ab", 2), 1);
+}
+
+Test(passage, vectors_and_messages_are_short_as_well)
+{
+	char one[2], other[3];
+	struct iovec vectors[] = { { one, 2 }, { other, 3 } };
+	struct msghdr message = { .msg_iov = vectors, .msg_iovlen = 2 };
+
+	begin("fault A = 127.0.0.1:PORT short=3\n");
+	peer_says(peer, "abcdef");
+	wait_until_readable();
+	cr_expect_eq(hook_readv(fd, vectors, 2), 3);
+	cr_expect(one[0] == 'a' && one[1] == 'b' && other[0] == 'c');
+	cr_expect_eq(hook_recvmsg(fd, &message, 0), 3);
+	cr_expect(one[0] == 'd' && message.msg_iov == vectors && message.msg_iovlen == 2);
+	cr_expect_eq(hook_writev(fd, vectors, 2), 3);
+	cr_expect_eq(hook_sendmsg(fd, &message, 0), 3);
+	cr_expect_eq(recv(peer, answer, 6, MSG_WAITALL), 6);
+	cr_expect_eq(memcmp(answer, "defdef", 6), 0);
+}
+
+Test(passage, only_a_call_that_would_wait_is_interrupted)
+{
+	begin("fault A = 127.0.0.1:PORT eintr dir=in\n");
+	peer_says(peer, "ab");
+	wait_until_readable();
+	cr_expect_eq(hook_recv(fd, answer, 1, 0), 1);
+	cr_expect_eq(hook_recv(fd, answer, 1, 0), 1);
+	cr_expect_eq(injected(0), 0);
+	cr_expect_lt(hook_recv(fd, answer, 1, MSG_DONTWAIT), 0);
+	cr_expect_eq(errno, EAGAIN);
+	cr_expect_lt(hook_recv(fd, answer, 1, 0), 0);
+	cr_expect_eq(errno, EINTR);
+	cr_expect_eq(injected(0), 1);
+}
+
+Test(passage, only_a_call_that_must_not_wait_is_sent_away)
+{
+	struct pollfd entry;
+
+	begin("fault A = 127.0.0.1:PORT eagain dir=in\n");
+	peer_says(peer, "ab");
+	wait_until_readable();
+	cr_expect_eq(hook_recv(fd, answer, 1, 0), 1);
+	cr_expect_eq(injected(0), 0);
+	cr_expect_lt(hook_recv(fd, answer, 1, MSG_DONTWAIT), 0);
+	cr_expect_eq(errno, EAGAIN);
+	entry = (struct pollfd){ .fd = fd, .events = POLLIN };
+	cr_expect_eq(hook_poll(&entry, 1, -1), 1);
+	cr_expect_eq(hook_recv(fd, answer, 1, MSG_DONTWAIT), 1);
+	cr_expect_eq(injected(0), 1);
+}
+
+Test(passage, a_send_that_is_sent_away_is_the_same_call_again)
+{
+	begin("fault A = 127.0.0.1:PORT eagain dir=out\n");
+	do_not_block();
+	for (int call = 1; call <= 3; call++) {
+		struct pollfd entry = { .fd = fd, .events = POLLOUT };
+
+		cr_expect_lt(hook_send(fd, "ask", 3, 0), 0);
+		cr_expect_eq(errno, EAGAIN);
+		cr_expect_eq(hook_poll(&entry, 1, -1), 1);
+		cr_expect_eq(hook_send(fd, "ask", 3, 0), 3);
+		peer_says(peer, "answer");
+		wait_until_readable();
+		cr_expect_eq(hook_recv(fd, answer, sizeof(answer), 0), 6);
+		cr_expect_eq(injected(0), call);
+	}
+}
+
+Test(passage, the_answer_of_a_later_call_comes_late_to_a_call_that_waits)
+{
+	uint64_t began_ns;
+
+	begin("fault A = 127.0.0.1:PORT latency=50ms calls=2+\n");
+	cr_expect_eq(ask(), 6);
+	began_ns = clock_now_ns();
+	cr_expect_eq(ask(), 6);
+	cr_expect_geq(clock_now_ns() - began_ns, 45 * MS_NS, "the kernel's age is of milliseconds");
+	cr_expect_eq(injected(0), 1);
+}
+
+Test(passage, nothing_is_lost_where_the_program_waits_for_less)
+{
+	struct timeval timeout = { .tv_usec = 20000 };
+
+	begin("fault A = 127.0.0.1:PORT latency=1h calls=2\n");
+	cr_expect_eq(ask(), 6);
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
+	cr_expect_eq(ask(), -1);
+	cr_expect_eq(errno, EAGAIN);
+	cr_expect_eq(recv(fd, answer, sizeof(answer), MSG_DONTWAIT), 6);
+}
+
+Test(passage, and_to_one_that_polls)
+{
+	struct pollfd entry;
+	uint64_t began_ns;
+
+	begin("fault A = 127.0.0.1:PORT latency=50ms calls=2\n");
+	cr_expect_eq(ask(), 6);
+	do_not_block();
+	began_ns = clock_now_ns();
+	cr_expect_eq(hook_send(fd, "ask", 3, 0), 3);
+	peer_says(peer, "answer");
+	wait_until_readable();
+	cr_expect_lt(hook_recv(fd, answer, sizeof(answer), 0), 0);
+	cr_expect_eq(errno, EAGAIN);
+	entry = (struct pollfd){ .fd = fd, .events = POLLIN };
+	cr_expect_eq(hook_poll(&entry, 1, -1), 1);
+	cr_expect_geq(clock_now_ns() - began_ns, 45 * MS_NS);
+	cr_expect_eq(hook_recv(fd, answer, sizeof(answer), 0), 6);
+}
+
+static char block[6400];
+
+static void *read_all(void *unused)
+{
+	size_t size = 0;
+	char data[512];
+	ssize_t got;
+
+	(void)unused;
+	while (size < sizeof(block) && (got = recv(peer, data, sizeof(data), 0)) > 0)
+		size += (size_t)got;
+	return NULL;
+}
+
+Test(passage, a_blocking_send_takes_all_its_bytes_and_their_time)
+{
+	uint64_t began_ns;
+	pthread_t reader;
+
+	begin("fault A = 127.0.0.1:PORT rate=64KB/s\n");
+	began_ns = clock_now_ns();
+	pthread_create(&reader, NULL, read_all, NULL);
+	cr_expect_eq(hook_send(fd, block, sizeof(block), 0), sizeof(block));
+	pthread_join(reader, NULL);
+	cr_expect_geq(clock_now_ns() - began_ns, 75 * MS_NS, "100 ms, less a piece");
+	cr_expect_eq(injected(0), 1);
+}
+
+Test(passage, what_does_not_block_gets_what_there_is_and_is_told_to_come_again)
+{
+	uint64_t began_ns;
+	size_t size = 0;
+
+	begin("fault A = 127.0.0.1:PORT rate=64KB/s dir=in\n");
+	do_not_block();
+	began_ns = clock_now_ns();
+	cr_assert_eq(send(peer, block, sizeof(block), 0), sizeof(block));
+	while (size < sizeof(block)) {
+		struct pollfd entry = { .fd = fd, .events = POLLIN };
+		ssize_t got = hook_recv(fd, block, sizeof(block), 0);
+
+		if (got > 0)
+			size += (size_t)got;
+		else
+			cr_assert_eq(hook_poll(&entry, 1, -1), 1);
+	}
+	cr_expect_geq(clock_now_ns() - began_ns, 75 * MS_NS);
+}
+
+Test(passage, a_slow_close_comes_late)
+{
+	uint64_t began_ns;
+
+	begin("fault A = 127.0.0.1:PORT slowclose=50ms\n");
+	began_ns = clock_now_ns();
+	real()->close(peer);
+	cr_expect_eq(hook_recv(fd, answer, 1, 0), 0);
+	cr_expect_geq(clock_now_ns() - began_ns, 45 * MS_NS);
+	cr_expect_eq(hook_recv(fd, answer, 1, 0), 0);
+	cr_expect_eq(injected(0), 1);
+}
+
+static int bytes_changed(const char *was, const char *is, int size)
+{
+	int count = 0;
+
+	for (int i = 0; i < size; i++)
+		count += was[i] != is[i];
+	return count;
+}
+
+Test(passage, bytes_are_changed_on_the_way_and_not_in_the_program)
+{
+	static const char request[] = "abcdefgh";
+
+	begin("fault A = 127.0.0.1:PORT corrupt=1 dir=out\n");
+	cr_expect_eq(hook_send(fd, request, 8, 0), 8);
+	cr_expect_eq(recv(peer, answer, 8, MSG_WAITALL), 8);
+	cr_expect_eq(bytes_changed("abcdefgh", answer, 8), 1);
+	cr_expect_str_eq(request, "abcdefgh");
+	cr_expect_eq(hook_send(fd, request, 8, 0), 8);
+	cr_expect_eq(recv(peer, answer, 8, MSG_WAITALL), 8);
+	cr_expect_eq(bytes_changed("abcdefgh", answer, 8), 0, "once for each call");
+}
+
+Test(passage, a_long_blocking_send_is_whole_where_its_beginning_is_changed)
+{
+	static char big[1000], got[1000];
+
+	begin("fault A = 127.0.0.1:PORT corrupt=1 dir=out\n");
+	cr_expect_eq(hook_send(fd, big, sizeof(big), 0), sizeof(big));
+	cr_expect_eq(recv(peer, got, sizeof(got), MSG_WAITALL), sizeof(got));
+	cr_expect_eq(bytes_changed(big, got, sizeof(big)), 1);
+}
+
+Test(passage, received_bytes_are_changed)
+{
+	begin("fault A = 127.0.0.1:PORT corrupt=1 dir=in\n");
+	cr_expect_eq(ask(), 6);
+	cr_expect_eq(bytes_changed("answer", answer, 6), 1);
+}
+
+Test(passage, a_peer_that_hangs_from_some_call_on_is_silent_however_one_waits)
+{
+	struct timeval timeout = { .tv_usec = 20000 };
+
+	begin("fault A = 127.0.0.1:PORT hang per=call calls=2\n");
+	cr_expect_eq(ask(), 6);
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
+	cr_expect_eq(ask(), -1);
+	cr_expect_eq(errno, EAGAIN);
+	cr_expect_lt(recv(fd, answer, 1, 0), 0, "asked behind our back");
+}
+
+Test(passage, a_rule_added_by_hand_strikes_connections_that_are_there)
+{
+	struct fault fault;
+	char text[64], error[128];
+	uint64_t now_ns;
+
+	begin("break B = 127.0.0.1:PORT\n");
+	cr_expect_eq(ask(), 6);
+	now_ns = clock_now_ns();
+	with_port("127.0.0.1:PORT reset", text, sizeof(text));
+	cr_assert(fault_parse("X", text, strlen(text), &fault, error, sizeof(error)));
+	cr_assert(fault_table_add(&runtime.segment->faults, &fault, text, now_ns + 3600000 * MS_NS,
+			now_ns));
+	cr_expect_eq(ask(), -1);
+	cr_expect_eq(errno, ECONNRESET);
+}
+
+Test(passage, errno_is_kept_where_all_is_well)
+{
+	begin("fault A = 127.0.0.1:PORT rate=64MB/s\n");
+	errno = 77;
+	cr_expect_eq(ask(), 6);
+	cr_expect_eq(errno, 77);
+}
