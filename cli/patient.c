@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/library.h"
@@ -36,19 +35,15 @@ bool patient_exists(const char *number)
 /* Where it was to be shared, as the library decides. */
 static void find_segment(struct patient *patient)
 {
-	char path[64];
-	struct stat namespace;
-
 	if (patient->config.state_private)
 		return;
-	snprintf(path, sizeof(path), "/proc/%d/ns/pid", (int)patient->process.pid);
 	if (patient->config.state_path[0] != '\0')
 		text_copy(patient->segment_path, sizeof(patient->segment_path),
 				patient->config.state_path);
-	else if (stat(path, &namespace) == 0)
-		snprintf(patient->segment_path, sizeof(patient->segment_path),
-				"/dev/shm/shunt-%u-%lu-v%u", (unsigned int)patient->process.user,
-				(unsigned long)namespace.st_ino, SEGMENT_VERSION);
+	else
+		segment_default_path_of((uint32_t)patient->process.pid,
+				(uint32_t)patient->process.user, patient->segment_path,
+				sizeof(patient->segment_path));
 	if (patient->segment_path[0] != '\0')
 		process_path(&patient->process, patient->segment_path, patient->segment_file);
 }

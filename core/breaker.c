@@ -86,16 +86,17 @@ static inline enum transition judge(const struct breaker *breaker, uint32_t epoc
 			       : TRANSITION_NONE;
 }
 
-static struct decision refuse(const struct breaker *breaker, enum transition transition)
+/* Permits are handed on by value, in a register: one that was written to memory in parts could be
+ * read as a whole only after all parts have got there. */
+static inline struct permit permit_of(enum permit_kind kind, uint32_t epoch)
 {
-	cell_count(breaker->cell, CELL_TOTAL_short_circuited);
-	return (struct decision){.is_admitted = false, .transition = transition};
+	return (struct permit){.epoch = (uint16_t)epoch, .kind = (uint8_t)kind};
 }
 
-static struct decision admit(enum permit_kind kind, uint32_t epoch, struct permit *ret_permit)
+static struct permit refuse(const struct breaker *breaker)
 {
-	*ret_permit = (struct permit){.epoch = (uint16_t)epoch, .kind = (uint8_t)kind};
-	return (struct decision){.is_admitted = true};
+	cell_count(breaker->cell, CELL_TOTAL_short_circuited);
+	return permit_of(PERMIT_NONE, 0);
 }
 
 uint32_t breaker_concurrency(const struct breaker *breaker)
@@ -104,7 +105,7 @@ uint32_t breaker_concurrency(const struct breaker *breaker)
 }
 
 /* True where a place was taken, or none is needed. */
-static bool take_place(const struct breaker *breaker, place_t *ret_place)
+__attribute__((noinline)) static bool take_place(const struct breaker *breaker, place_t *ret_place)
 {
 	uint32_t limit = breaker_concurrency(breaker);
 	struct bulkhead bulkhead;
@@ -123,48 +124,46 @@ static void give_place(const struct breaker *breaker, place_t *place)
 }
 
 /* The circuit was seen open or half-open. Out of line: its frame is not for every call. */
-__attribute__((noinline)) static struct decision acquire_probe(const struct breaker *breaker,
-		uint64_t now_ns, uint64_t random, struct permit *ret_permit,
-		place_t *ret_place)
+__attribute__((noinline)) static struct permit acquire_probe(const struct breaker *breaker,
+		uint64_t now_ns, uint64_t random, place_t *ret_place, struct decision *ret)
 {
 	struct cell *cell = breaker->cell;
 	struct circuit_policy policy = policy_of(breaker->settings);
-	enum transition transition;
+	struct permit permit;
 
 	if (policy.backoff_factor_thousandths != 0)
 		note_sleep(cell, &policy);
 	if (!circuit_admits(&cell->circuit, &policy, to_ms(now_ns)))
-		return refuse(breaker, TRANSITION_NONE);
+		return refuse(breaker);
 	/* Before the half-open slot, which a call without a place must not take. */
-	if (!take_place(breaker, ret_place))
-		return (struct decision){.is_full = true};
-	transition = circuit_acquire(&cell->circuit, &policy, to_ms(now_ns), random, ret_permit);
-	announce(breaker, transition, (struct window_sum){0}, now_ns);
-	if (ret_permit->kind != PERMIT_NONE)
-		return (struct decision){.is_admitted = true, .transition = transition};
+	if (!take_place(breaker, ret_place)) {
+		ret->is_full = true;
+		return permit_of(PERMIT_NONE, 0);
+	}
+	ret->transition = circuit_acquire(
+			&cell->circuit, &policy, to_ms(now_ns), random, &permit);
+	announce(breaker, ret->transition, (struct window_sum){0}, now_ns);
+	if (permit.kind != PERMIT_NONE)
+		return permit;
 	give_place(breaker, ret_place);
-	return refuse(breaker, transition);
+	return refuse(breaker);
 }
 
-/* The circuit was seen closed. Out of line, so that a refusal needs no frame. */
-__attribute__((noinline)) static struct decision acquire_closed(const struct breaker *breaker,
-		uint32_t epoch, uint64_t now_ns, uint64_t random, struct permit *ret_permit,
-		place_t *ret_place)
+/* The circuit was seen closed, but time has passed since it was judged. Out of line as well. */
+__attribute__((noinline)) static struct permit acquire_judged(const struct breaker *breaker,
+		uint32_t epoch, uint64_t now_ns, uint64_t random, place_t *ret_place,
+		struct decision *ret)
 {
-	struct cell *cell = breaker->cell;
 	struct circuit_view view;
-	enum transition transition;
 
-	if (!window_has_moved(&cell->outcomes, &breaker->settings->window, now_ns))
-		return admit(PERMIT_NORMAL, epoch, ret_permit);
-	transition = judge(breaker, epoch, now_ns);
-	if (transition != TRANSITION_NONE)
-		return refuse(breaker, transition);
+	ret->transition = judge(breaker, epoch, now_ns);
+	if (ret->transition != TRANSITION_NONE)
+		return refuse(breaker);
 	/* Whoever was faster has decided for this call too. */
-	view = circuit_read(&cell->circuit);
+	view = circuit_read(&breaker->cell->circuit);
 	if (view.state != CIRCUIT_CLOSED)
-		return acquire_probe(breaker, now_ns, random, ret_permit, ret_place);
-	return admit(PERMIT_NORMAL, view.epoch, ret_permit);
+		return acquire_probe(breaker, now_ns, random, ret_place, ret);
+	return permit_of(PERMIT_NORMAL, view.epoch);
 }
 
 /* Still asleep, told without looking at the rest of the rule. Backoff only makes it longer. */
@@ -175,51 +174,59 @@ static bool is_asleep(const struct settings *settings, struct circuit_view view,
 }
 
 /* All but the place of a call that is no probe. */
-static inline struct decision acquire(const struct breaker *breaker, uint64_t now_ns,
-		uint64_t random, struct permit *ret_permit, place_t *ret_place)
+__attribute__((noinline)) static struct permit acquire(const struct breaker *breaker,
+		uint64_t now_ns, uint64_t random, place_t *ret_place, struct decision *ret)
 {
 	const struct settings *settings = breaker->settings;
 	struct cell *cell = breaker->cell;
 	enum force force = force_in_effect(breaker);
 	struct circuit_view view;
 
-	*ret_permit = (struct permit){.kind = PERMIT_NONE};
-	*ret_place = 0;
 	store_if_new(&cell->override.by_rule, (uint32_t)settings->force);
 	if (force == FORCE_OPEN)
-		return refuse(breaker, TRANSITION_NONE);
+		return refuse(breaker);
 	if (!settings->enabled)
-		return admit(PERMIT_UNMETERED, 0, ret_permit);
+		return permit_of(PERMIT_UNMETERED, 0);
 	note_use(cell, settings, now_ns);
 	view = circuit_read(&cell->circuit);
 	if (force == FORCE_CLOSED)
-		return admit(PERMIT_NORMAL, view.epoch, ret_permit);
-	if (view.state == CIRCUIT_CLOSED)
-		return acquire_closed(breaker, view.epoch, now_ns, random, ret_permit, ret_place);
+		return permit_of(PERMIT_NORMAL, view.epoch);
+	if (view.state == CIRCUIT_CLOSED) {
+		if (!window_has_moved(&cell->outcomes, &settings->window, now_ns))
+			return permit_of(PERMIT_NORMAL, view.epoch);
+		return acquire_judged(breaker, view.epoch, now_ns, random, ret_place, ret);
+	}
 	if (is_asleep(settings, view, now_ns))
-		return refuse(breaker, TRANSITION_NONE);
-	return acquire_probe(breaker, now_ns, random, ret_permit, ret_place);
+		return refuse(breaker);
+	return acquire_probe(breaker, now_ns, random, ret_place, ret);
 }
 
-/* A permit that is no probe's leaves no trace until it is reported. */
-__attribute__((noinline)) static struct decision limit(const struct breaker *breaker,
-		struct decision decision, struct permit *ret_permit, place_t *ret_place)
+/* An admitted call needs a place too. A permit that is no probe's leaves no trace until it is
+ * reported. */
+__attribute__((noinline)) static struct permit acquire_limited(const struct breaker *breaker,
+		uint64_t now_ns, uint64_t random, place_t *ret_place, struct decision *ret)
 {
-	if (!decision.is_admitted || ret_permit->kind == PERMIT_PROBE ||
+	struct permit permit = acquire(breaker, now_ns, random, ret_place, ret);
+
+	if (permit.kind == PERMIT_NONE || permit.kind == PERMIT_PROBE ||
 			take_place(breaker, ret_place))
-		return decision;
-	*ret_permit = (struct permit){.kind = PERMIT_NONE};
-	return (struct decision){.is_full = true, .transition = decision.transition};
+		return permit;
+	ret->is_full = true;
+	return permit_of(PERMIT_NONE, 0);
 }
 
 struct decision breaker_acquire(const struct breaker *breaker, uint64_t now_ns, uint64_t random,
 		struct permit *ret_permit, place_t *ret_place)
 {
-	struct decision decision = acquire(breaker, now_ns, random, ret_permit, ret_place);
+	struct decision decision = {.is_admitted = false};
 
-	if (breaker_concurrency(breaker) == 0)
-		return decision;
-	return limit(breaker, decision, ret_permit, ret_place);
+	*ret_place = 0;
+	*ret_permit = breaker->holder == NULL
+				      ? acquire(breaker, now_ns, random, ret_place, &decision)
+				      : acquire_limited(breaker, now_ns, random, ret_place,
+							&decision);
+	decision.is_admitted = ret_permit->kind != PERMIT_NONE;
+	return decision;
 }
 
 static const enum cell_total total_of[OUTCOME_COUNT] = {
@@ -246,23 +253,6 @@ static void record_latency(struct cell *cell, enum outcome outcome, uint64_t dur
 		histogram_record(&cell->latency, duration_ns);
 }
 
-static enum probe_end end_of_probe(const struct settings *settings, enum outcome outcome)
-{
-	switch (outcome) {
-	case OUTCOME_SUCCESS:
-		return PROBE_OK;
-	case OUTCOME_FAILURE:
-	case OUTCOME_TIMEOUT:
-		return PROBE_BAD;
-	case OUTCOME_REJECTED:
-		return settings->rejects_count ? PROBE_BAD : PROBE_UNUSED;
-	case OUTCOME_UNUSED:
-		return PROBE_UNUSED;
-	default:
-		return PROBE_NEUTRAL;
-	}
-}
-
 /* The circuit decides first: a late probe counts nowhere else. */
 __attribute__((noinline)) static enum transition report_probe(const struct breaker *breaker,
 		struct permit permit, enum outcome outcome, uint64_t duration_ns, uint64_t now_ns)
@@ -271,7 +261,7 @@ __attribute__((noinline)) static enum transition report_probe(const struct break
 	struct cell *cell = breaker->cell;
 	struct circuit_policy policy = policy_of(settings);
 	struct probe_settlement settled = circuit_settle(&cell->circuit, &policy, permit,
-			end_of_probe(settings, outcome), meter_is_slow(settings, duration_ns),
+			policy_probe_end(settings, outcome), meter_is_slow(settings, duration_ns),
 			to_ms(now_ns));
 
 	if (settled.is_late) {
@@ -293,37 +283,40 @@ __attribute__((noinline)) static enum transition report_probe(const struct break
 }
 
 /* A call that was admitted by a closed circuit, and has come back within its epoch. */
-static inline enum transition report_normal(const struct breaker *breaker, uint32_t epoch,
-		bool is_judged, enum outcome outcome, uint64_t duration_ns, uint64_t now_ns)
+__attribute__((noinline)) static enum transition report_normal(const struct breaker *breaker,
+		struct circuit_view view, enum outcome outcome, uint64_t duration_ns,
+		uint64_t now_ns)
 {
+	struct cell *cell = breaker->cell;
 	bool is_counted = counts_in_window(breaker->settings, outcome);
 
 	/* The window first: what it must load and compare runs beside what came before, but would
 	 * wait for the locked steps of the counters. */
 	if (is_counted)
-		meter_record(breaker->cell, breaker->settings, epoch, outcome_is_error(outcome),
+		meter_record(cell, breaker->settings, view.epoch, outcome_is_error(outcome),
 				duration_ns, now_ns);
-	record_latency(breaker->cell, outcome, duration_ns);
-	cell_count(breaker->cell, total_of[outcome]);
-	return is_counted && is_judged ? judge(breaker, epoch, now_ns) : TRANSITION_NONE;
+	record_latency(cell, outcome, duration_ns);
+	cell_count(cell, total_of[outcome]);
+	if (!is_counted || view.state != CIRCUIT_CLOSED ||
+			force_in_effect(breaker) == FORCE_CLOSED)
+		return TRANSITION_NONE;
+	return judge(breaker, view.epoch, now_ns);
 }
 
 enum transition breaker_reject(const struct breaker *breaker, enum cell_total reason,
 		uint64_t now_ns)
 {
 	struct circuit_view view = circuit_read(&breaker->cell->circuit);
-	bool is_judged = view.state == CIRCUIT_CLOSED && force_in_effect(breaker) != FORCE_CLOSED;
 
 	if (reason != CELL_TOTAL_rejected)
 		cell_count(breaker->cell, reason);
-	return report_normal(breaker, view.epoch, is_judged, OUTCOME_REJECTED, 0, now_ns);
+	return report_normal(breaker, view, OUTCOME_REJECTED, 0, now_ns);
 }
 
 enum transition breaker_report(const struct breaker *breaker, struct permit permit,
 		enum outcome outcome, uint64_t duration_ns, uint64_t now_ns)
 {
-	struct circuit_view view = circuit_read(&breaker->cell->circuit);
-	bool is_judged = view.state == CIRCUIT_CLOSED && force_in_effect(breaker) != FORCE_CLOSED;
+	struct circuit_view view;
 
 	if ((unsigned int)outcome >= OUTCOME_COUNT)
 		return TRANSITION_NONE;
@@ -331,8 +324,9 @@ enum transition breaker_report(const struct breaker *breaker, struct permit perm
 		return report_probe(breaker, permit, outcome, duration_ns, now_ns);
 	if (permit.kind != PERMIT_NORMAL)
 		return TRANSITION_NONE;
+	view = circuit_read(&breaker->cell->circuit);
 	if (view.epoch == permit.epoch)
-		return report_normal(breaker, view.epoch, is_judged, outcome, duration_ns, now_ns);
+		return report_normal(breaker, view, outcome, duration_ns, now_ns);
 	cell_count(breaker->cell, CELL_TOTAL_late);
 	return TRANSITION_NONE;
 }

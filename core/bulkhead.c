@@ -119,8 +119,8 @@ static bool take_first(const struct bulkhead *bulkhead, seat_t seat, uint32_t li
 							  index, seat, sequence, ret_place);
 }
 
-static enum bulkhead_answer take(const struct bulkhead *bulkhead, seat_t seat, uint32_t limit,
-		uint32_t sequence, place_t *ret_place)
+__attribute__((noinline)) static enum bulkhead_answer take(const struct bulkhead *bulkhead,
+		seat_t seat, uint32_t limit, uint32_t sequence, place_t *ret_place)
 {
 	struct place_block *first = place_block(bulkhead->places, bulkhead->key, 0, true);
 

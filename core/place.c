@@ -76,16 +76,22 @@ static struct place_block *claim_idle(struct place_table *table, uint64_t owner)
 	return NULL;
 }
 
+/* Once for each block. */
+__attribute__((cold, noinline)) static struct place_block *claim(
+		struct place_table *table, uint64_t owner)
+{
+	struct place_block *block = claim_free(table, owner);
+
+	return block != NULL ? block : claim_idle(table, owner);
+}
+
 struct place_block *place_block(struct place_table *table, uint64_t key, uint32_t ordinal,
 		bool make)
 {
 	uint64_t owner = owner_of(key, ordinal);
 	struct place_block *block = find(table, owner);
 
-	if (block != NULL || !make)
-		return block;
-	block = claim_free(table, owner);
-	return block != NULL ? block : claim_idle(table, owner);
+	return block != NULL || !make ? block : claim(table, owner);
 }
 
 struct place_tally place_tally(const struct place_block *block, uint32_t limit)

@@ -23,3 +23,20 @@ struct circuit_policy policy_of(const struct settings *settings)
 			.releases_neutral = settings->neutral == NEUTRAL_RELEASE,
 	};
 }
+
+enum probe_end policy_probe_end(const struct settings *settings, enum outcome outcome)
+{
+	switch (outcome) {
+	case OUTCOME_SUCCESS:
+		return PROBE_OK;
+	case OUTCOME_FAILURE:
+	case OUTCOME_TIMEOUT:
+		return PROBE_BAD;
+	case OUTCOME_REJECTED:
+		return settings->rejects_count ? PROBE_BAD : PROBE_UNUSED;
+	case OUTCOME_UNUSED:
+		return PROBE_UNUSED;
+	default:
+		return PROBE_NEUTRAL;
+	}
+}

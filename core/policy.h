@@ -9,4 +9,7 @@
 /* Every value within the circuit's ranges, whatever the settings hold. */
 struct circuit_policy policy_of(const struct settings *settings);
 
+/* What the end of a probe's call is to the circuit. */
+enum probe_end policy_probe_end(const struct settings *settings, enum outcome outcome);
+
 #endif

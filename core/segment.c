@@ -55,27 +55,40 @@ static const struct mapping_format format = {
 	.check = segment_check,
 };
 
-bool segment_default_path(char *ret, size_t size)
+static bool default_path(const char *pid_namespace, uint32_t user, char *ret, size_t size)
 {
 	struct stat namespace;
 
-	if (stat("/proc/self/ns/pid", &namespace))
+	if (stat(pid_namespace, &namespace))
 		return false;
-	text_format(ret, size, "/dev/shm/shunt-%u-%lu-v%u", (unsigned int)geteuid(),
-			(unsigned long)namespace.st_ino, SEGMENT_VERSION);
+	text_format(ret, size, "/dev/shm/shunt-%u-%lu-v%u", user, (unsigned long)namespace.st_ino,
+			SEGMENT_VERSION);
 	return true;
+}
+
+bool segment_default_path(char *ret, size_t size)
+{
+	return default_path("/proc/self/ns/pid", geteuid(), ret, size);
+}
+
+bool segment_default_path_of(uint32_t pid, uint32_t user, char *ret, size_t size)
+{
+	char namespace[32];
+
+	text_format(namespace, sizeof(namespace), "/proc/%u/ns/pid", pid);
+	return default_path(namespace, user, ret, size);
 }
 
 struct segment *segment_open(const char *path, bool make, const char **ret_why)
 {
-	char default_path[SEGMENT_PATH_SIZE];
+	char by_default[SEGMENT_PATH_SIZE];
 
 	if (!path) {
-		if (!segment_default_path(default_path, sizeof(default_path))) {
+		if (!segment_default_path(by_default, sizeof(by_default))) {
 			*ret_why = "no /proc to name it by";
 			return NULL;
 		}
-		path = default_path;
+		path = by_default;
 	}
 	return mapping_open(path, &format, make, ret_why);
 }

@@ -75,6 +75,9 @@ static_assert(sizeof(struct segment) <= 1048576, "a segment is at most 1 MiB");
  * False if it can't be told (no /proc). Makes system calls. */
 bool segment_default_path(char *ret, size_t size);
 
+/* The same for another process of that effective user, as it would tell. */
+bool segment_default_path_of(uint32_t pid, uint32_t user, char *ret, size_t size);
+
 /*
  * Attaches the segment at `path` (NULL: the default), makes it first where it is missing and `make`
  * is set. Returns a mapping that stays until segment_close(); keeps no descriptor, touches none of

@@ -6,6 +6,7 @@
 #include "core/breaker.h"
 #include "core/clock.h"
 #include "shim/holder.h"
+#include "shim/own_call.h"
 #include "shim/real.h"
 #include "shim/runtime.h"
 
@@ -69,10 +70,10 @@ static bool may_wait(const struct asking *asking)
 	int error = errno;
 	int flags;
 
-	if (asking->may_not_wait || !asking->rule->settings.queue ||
-			atomic_load_explicit(&runtime.has_filter, memory_order_relaxed))
+	if (asking->may_not_wait || !asking->rule->settings.queue || !own_calls_begin())
 		return false;
 	flags = real()->fcntl(asking->fd, F_GETFL);
+	own_calls_end();
 	errno = error;
 	return flags >= 0 && !(flags & O_NONBLOCK);
 }
@@ -97,7 +98,8 @@ static void leave_queue(void)
 		place_give(&runtime.segment->places, place);
 }
 
-/* What was full is asked again whenever a place came back, until the time is over. */
+/* What was full is asked again whenever a place came back, until the time is over, or a filter came
+ * by which nobody may wait. */
 static enum admission wait_in_queue(const struct asking *asking, struct admitted *ret,
 		enum bulkhead_purpose full)
 {
@@ -110,8 +112,8 @@ static enum admission wait_in_queue(const struct asking *asking, struct admitted
 
 		holder_reclaim(&bulkhead, ret->now_ns);
 		admission = ask(asking, ret, &full);
-		if (admission == CALL_NO_PLACE)
-			holder_wait(asking->cell, since, until_ns);
+		if (admission == CALL_NO_PLACE && !holder_wait(asking->cell, since, until_ns))
+			break;
 		ret->now_ns = clock_now_ns();
 	}
 	return admission;
@@ -150,13 +152,6 @@ __attribute__((noinline)) static bool ask_again(const struct asking *asking, str
 	return admission == CALL_ADMITTED;
 }
 
-static bool is_limited(const struct asking *asking)
-{
-	const struct settings *settings = &asking->rule->settings;
-
-	return cell_concurrency(asking->cell, settings->concurrency) || settings->connections;
-}
-
 __attribute__((noinline)) static bool ask_limited(const struct asking *asking, struct admitted *ret)
 {
 	enum bulkhead_purpose full;
@@ -174,7 +169,7 @@ bool admission_ask(const struct asking *asking, uint64_t now_ns, struct admitted
 {
 	ret->now_ns = now_ns;
 	ret->place = 0;
-	if (is_limited(asking))
+	if (admission_is_limited(asking->rule, asking->cell))
 		return ask_limited(asking, ret);
 	ret->ticket.place = 0;
 	return call_acquire(asking->rule, asking->cell, now_ns, &ret->ticket.permit);

@@ -28,6 +28,13 @@ struct admitted {
 	uint64_t now_ns; /* later than it was, after a wait */
 };
 
+/* Does anything limit the calls of that rule, but its circuit? Where nothing does call_acquire() is
+ * enough. */
+static inline bool admission_is_limited(const struct rule *rule, const struct cell *cell)
+{
+	return cell_concurrency(cell, rule->settings.concurrency) || rule->settings.connections;
+}
+
 /* False: refused. */
 bool admission_ask(const struct asking *asking, uint64_t now_ns, struct admitted *ret);
 

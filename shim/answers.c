@@ -46,20 +46,6 @@ static struct {
 	uint64_t tick;
 } table = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
-static uint64_t table_lock(void)
-{
-	uint64_t signals = thread_block_signals();
-
-	pthread_mutex_lock(&table.mutex);
-	return signals;
-}
-
-static void table_unlock(uint64_t signals)
-{
-	pthread_mutex_unlock(&table.mutex);
-	thread_restore_signals(signals);
-}
-
 static struct answer **table_find(const struct question *question, uint64_t hash)
 {
 	for (size_t i = 0; i < ANSWERS_MAX; i++) {
@@ -98,10 +84,9 @@ static struct answer **table_free_slot(void)
 	return NULL;
 }
 
-/* The table owns it from now on. */
+/* The table, which is locked, owns it from now on. */
 static void table_put(struct answer *answer)
 {
-	uint64_t signals = table_lock();
 	struct answer **slot = table_find(&answer->question, answer->hash);
 
 	if (slot)
@@ -111,7 +96,18 @@ static void table_put(struct answer *answer)
 	*slot = answer;
 	answer->used = ++table.tick;
 	table.bytes += answer->bytes;
-	table_unlock(signals);
+}
+
+static void answer_keep(struct answer *answer)
+{
+	uint64_t signals;
+
+	if (!thread_lock(&table.mutex, &signals)) {
+		free(answer);
+		return;
+	}
+	table_put(answer);
+	thread_unlock(&table.mutex, signals);
 }
 
 /* The kept answer of a locked table, or NULL. */
@@ -195,7 +191,7 @@ void answers_keep_list(
 			return;
 		}
 	}
-	table_put(answer);
+	answer_keep(answer);
 }
 
 void answers_keep_entry(
@@ -210,7 +206,7 @@ void answers_keep_entry(
 	if (!answer)
 		return;
 	host_entry_copy(entry, &answer->entry, rest, size);
-	table_put(answer);
+	answer_keep(answer);
 }
 
 /* An item as libc makes them, from an address that it need not look up: freeaddrinfo() frees what
@@ -261,11 +257,16 @@ fail:
 struct addrinfo *answers_list(const struct question *question, uint64_t max_age_ns, uint64_t now_ns)
 {
 	int kept = errno;
-	uint64_t signals = table_lock();
-	const struct answer *answer = table_get(question, max_age_ns, now_ns);
-	struct addrinfo *list = answer ? list_make(answer) : NULL;
+	const struct answer *answer;
+	struct addrinfo *list = NULL;
+	uint64_t signals;
 
-	table_unlock(signals);
+	if (!thread_lock(&table.mutex, &signals))
+		return NULL;
+	answer = table_get(question, max_age_ns, now_ns);
+	if (answer)
+		list = list_make(answer);
+	thread_unlock(&table.mutex, signals);
 	errno = kept;
 	return list;
 }
@@ -273,14 +274,17 @@ struct addrinfo *answers_list(const struct question *question, uint64_t max_age_
 enum answers_found answers_entry(const struct question *question, uint64_t max_age_ns,
 		uint64_t now_ns, struct hostent *ret, char *buffer, size_t size)
 {
-	uint64_t signals = table_lock();
-	const struct answer *answer = table_get(question, max_age_ns, now_ns);
+	const struct answer *answer;
 	enum answers_found found = ANSWERS_NONE;
+	uint64_t signals;
 
+	if (!thread_lock(&table.mutex, &signals))
+		return found;
+	answer = table_get(question, max_age_ns, now_ns);
 	if (answer)
 		found = host_entry_copy(&answer->entry, ret, buffer, size) ? ANSWERS_FOUND
 									   : ANSWERS_TOO_LARGE;
-	table_unlock(signals);
+	thread_unlock(&table.mutex, signals);
 	return found;
 }
 

@@ -2,18 +2,25 @@
 #include "shim/bound.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 
+#include "shim/own_call.h"
 #include "shim/raw.h"
 #include "shim/signals.h"
 
 #define SECOND_US 1000000ull
 #define TICK_US   10000ull /* of the slowest kernel */
 
+#define BIT(number) (1ull << ((number)-1))
 /* It ends and changes threads by these two; no program handles them. */
 #define SIGNALS_OF_LIBC (3ull << 31)
+/* What a thread does to itself, and never while it waits: many a program reports its crashes. */
+#define SIGNALS_OF_FAULTS                                                                          \
+	(BIT(SIGILL) | BIT(SIGTRAP) | BIT(SIGABRT) | BIT(SIGBUS) | BIT(SIGFPE) | BIT(SIGSEGV) |    \
+			BIT(SIGSYS))
 
 static bool is_blocking(int fd)
 {
@@ -48,27 +55,42 @@ static uint64_t time_us(uint64_t duration_ns)
 	return duration_ns / 1000 + TICK_US;
 }
 
-void bound_begin(struct bound *bound, int fd, int option, uint64_t duration_ns)
+static void set(struct bound *bound, int fd, int option, uint64_t us)
 {
-	uint64_t us = time_us(duration_ns), own_us;
+	uint64_t own_us;
 
-	bound->option = 0;
-	if (!is_blocking(fd) || !option_read(fd, option, &own_us) || (own_us && own_us <= us))
-		return;
-	if (!option_write(fd, option, us))
+	if (!is_blocking(fd) || !option_read(fd, option, &own_us) || (own_us && own_us <= us) ||
+			!option_write(fd, option, us))
 		return;
 	bound->own_us = own_us;
 	bound->option = option;
 }
 
+void bound_begin(struct bound *bound, int fd, int option, uint64_t duration_ns)
+{
+	bound->option = 0;
+	if (!own_calls_begin())
+		return;
+	set(bound, fd, option, time_us(duration_ns));
+	own_calls_end();
+}
+
 bool bound_goes_on(const struct bound *bound, int fd, uint64_t duration_ns)
 {
-	return !bound->own_us && !signals_interrupting(~SIGNALS_OF_LIBC) &&
+	bool goes_on;
+
+	if (bound->own_us || !own_calls_begin())
+		return false;
+	goes_on = !signals_interrupting(~(SIGNALS_OF_LIBC | SIGNALS_OF_FAULTS)) &&
 			option_write(fd, bound->option, time_us(duration_ns));
+	own_calls_end();
+	return goes_on;
 }
 
 void bound_end(const struct bound *bound, int fd)
 {
-	if (bound_is_set(bound))
-		option_write(fd, bound->option, bound->own_us);
+	if (!bound_is_set(bound) || !own_calls_begin())
+		return;
+	option_write(fd, bound->option, bound->own_us);
+	own_calls_end();
 }

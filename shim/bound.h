@@ -2,7 +2,7 @@
 /*
  * A time set to one blocking call by the socket's own option, SO_SNDTIMEO around connect(),
  * SO_RCVTIMEO around a recv, and the program's put back after it. Needs no thread. Makes system
- * calls; async-signal-safe, errno is kept.
+ * calls, none once a filter was seen; async-signal-safe, errno is kept.
  */
 #ifndef SHUNT_SHIM_BOUND_H
 #define SHUNT_SHIM_BOUND_H
@@ -30,7 +30,7 @@ static inline bool bound_is_set(const struct bound *bound)
  * itself? Then the rest of the time is set, and it shall be made again. */
 bool bound_goes_on(const struct bound *bound, int fd, uint64_t duration_ns);
 
-/* After the call. */
+/* After the call. Where a seccomp filter came meanwhile the time stays: nothing may be put back. */
 void bound_end(const struct bound *bound, int fd);
 
 #endif

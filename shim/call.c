@@ -45,13 +45,6 @@ void call_set_judge(struct connection *connection, struct judge judge, uint64_t 
 		atomic_store_explicit(&connection->judge, rule << 16 | cell, memory_order_relaxed);
 }
 
-const struct settings *call_settings(const struct connection *connection)
-{
-	const struct rule *rule = call_judge(connection).rule;
-
-	return rule ? &rule->settings : &settings_default;
-}
-
 static void permit_set(struct connection *connection, struct permit permit)
 {
 	uint64_t word;
@@ -61,12 +54,18 @@ static void permit_set(struct connection *connection, struct permit permit)
 }
 
 /* Whoever takes it out gives it back, once. */
-static void place_return(struct connection *connection, _Atomic place_t *place)
+__attribute__((noinline)) static void place_take_out(struct connection *connection,
+		_Atomic place_t *place)
 {
-	/* Most hold none: no locked step for them. */
+	holder_give(call_judge(connection).cell,
+			atomic_exchange_explicit(place, 0, memory_order_acq_rel));
+}
+
+/* Most hold none. */
+static inline void place_return(struct connection *connection, _Atomic place_t *place)
+{
 	if (atomic_load_explicit(place, memory_order_relaxed))
-		holder_give(call_judge(connection).cell,
-				atomic_exchange_explicit(place, 0, memory_order_acq_rel));
+		place_take_out(connection, place);
 }
 
 void call_begin(struct connection *connection, struct ticket ticket)
@@ -92,21 +91,6 @@ void call_forget(struct connection *connection)
 	permit_set(connection, (struct permit){ 0 });
 }
 
-/* A probe on a silent connection gives its slot up early; one that spoke holds it again. */
-static void renew(struct connection *connection, const struct breaker *breaker, bool is_silent,
-		uint64_t now_ns)
-{
-	struct permit permit = permit_of(connection);
-	uint32_t lease_ms = breaker->settings->lease_ms;
-
-	if (permit.kind != PERMIT_PROBE)
-		return;
-	if (is_silent && lease_ms && lease_ms <= SILENT_LEASE_MS)
-		return;
-	permit_set(connection, breaker_renew(breaker, permit, is_silent ? SILENT_LEASE_MS : 0,
-			now_ns));
-}
-
 struct call call_of(const struct connection *connection)
 {
 	struct judge judge = call_judge(connection);
@@ -120,39 +104,46 @@ struct call call_of(const struct connection *connection)
 	};
 }
 
-static void report(struct call call, const struct breaker *breaker, enum outcome outcome,
-		uint64_t now_ns)
+static inline void report(const struct call *call, enum outcome outcome, uint64_t now_ns)
 {
-	enum transition transition = breaker_report(breaker, call.permit, outcome,
-			clock_elapsed_ns(call.began_ns, now_ns), now_ns);
+	struct breaker breaker = runtime_breaker(call->rule, call->cell);
+	enum transition transition = breaker_report(&breaker, call->permit, outcome,
+			clock_elapsed_ns(call->began_ns, now_ns), now_ns);
 
 	if (transition != TRANSITION_NONE)
-		runtime_announce(breaker, transition);
+		runtime_announce(&breaker, transition);
 }
 
 void call_report(const struct call *call, enum outcome outcome, uint64_t now_ns)
 {
-	struct breaker breaker;
-
-	if (!call->rule)
-		return;
-	breaker = runtime_breaker(call->rule, call->cell);
-	report(*call, &breaker, outcome, now_ns);
+	if (call->rule)
+		report(call, outcome, now_ns);
 }
 
-void call_settle(struct connection *connection, struct exchange_step step, uint64_t now_ns)
+void call_ended(struct connection *connection, enum outcome outcome, uint64_t now_ns)
 {
 	struct call call = call_of(connection);
-	struct breaker breaker;
 
 	if (!call.rule)
 		return;
-	breaker = runtime_breaker(call.rule, call.cell);
-	if (step.ended != OUTCOME_NONE) {
-		place_return(connection, &connection->call_place);
-		report(call, &breaker, step.ended, now_ns);
-	} else if (step.is_silent || step.has_spoken)
-		renew(connection, &breaker, step.is_silent, now_ns);
+	place_return(connection, &connection->call_place);
+	report(&call, outcome, now_ns);
+}
+
+/* A probe on a silent connection gives its slot up early; one that spoke holds it again. */
+void call_renew(struct connection *connection, bool is_silent, uint64_t now_ns)
+{
+	struct judge judge = call_judge(connection);
+	struct permit permit = permit_of(connection);
+	uint32_t lease_ms = judge_settings(judge)->lease_ms;
+	struct breaker breaker;
+
+	if (!judge.rule || permit.kind != PERMIT_PROBE ||
+			(is_silent && lease_ms && lease_ms <= SILENT_LEASE_MS))
+		return;
+	breaker = runtime_breaker(judge.rule, judge.cell);
+	permit_set(connection, breaker_renew(&breaker, permit, is_silent ? SILENT_LEASE_MS : 0,
+			now_ns));
 }
 
 static inline __attribute__((always_inline)) struct decision acquire(

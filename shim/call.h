@@ -26,7 +26,15 @@ struct judge call_judge(const struct connection *connection);
 void call_set_judge(struct connection *connection, struct judge judge, uint64_t cell_hash);
 
 /* The rule's, or the defaults. */
-const struct settings *call_settings(const struct connection *connection);
+static inline const struct settings *judge_settings(struct judge judge)
+{
+	return judge.rule ? &judge.rule->settings : &settings_default;
+}
+
+static inline const struct settings *call_settings(const struct connection *connection)
+{
+	return judge_settings(call_judge(connection));
+}
 
 /* What an admitted call holds. */
 struct ticket {
@@ -68,9 +76,20 @@ struct call call_of(const struct connection *connection);
 /* For whoever ended it by a step of the exchange, instead of call_settle(). */
 void call_report(const struct call *call, enum outcome outcome, uint64_t now_ns);
 
+/* The halves of the next. */
+void call_ended(struct connection *connection, enum outcome outcome, uint64_t now_ns);
+void call_renew(struct connection *connection, bool is_silent, uint64_t now_ns);
+
 /* Does what a step of the exchange asks for: reports the outcome where it ended the call, renews a
  * probe's lease. */
-void call_settle(struct connection *connection, struct exchange_step step, uint64_t now_ns);
+static inline void call_settle(struct connection *connection, struct exchange_step step,
+		uint64_t now_ns)
+{
+	if (step.ended != OUTCOME_NONE)
+		call_ended(connection, step.ended, now_ns);
+	else if (step.is_silent || step.has_spoken)
+		call_renew(connection, step.is_silent, now_ns);
+}
 
 /* Drops permit and places without a word: they are another process's (fork). */
 void call_forget(struct connection *connection);

@@ -28,8 +28,7 @@ static _Atomic bool is_needed;
 
 static bool may_call(void)
 {
-	return !atomic_load_explicit(&runtime.has_filter, memory_order_relaxed) &&
-			!process_is_vfork_child();
+	return !own_calls_are_forbidden() && !process_is_vfork_child();
 }
 
 static uint64_t timeout_of(const struct connection *connection)
@@ -282,15 +281,15 @@ bool deadline_send_begins(struct connection *connection)
 	flags = atomic_load_explicit(&connection->exchange.flags, memory_order_seq_cst);
 	if (!(flags & EXCHANGE_TIMED_OUT))
 		return true;
-	atomic_fetch_sub_explicit(&connection->deadline.senders, 1, memory_order_seq_cst);
+	/* Whoever shuts may have seen this one in it, and left the rest to it. */
+	deadline_send_ends(connection);
 	return false;
 }
 
 void deadline_send_ends(struct connection *connection)
 {
-	uint64_t signals;
-
 	uint32_t senders, flags;
+	uint64_t signals;
 
 	senders = atomic_fetch_sub_explicit(&connection->deadline.senders, 1, memory_order_seq_cst);
 	/* Closed and used anew in this very moment: that count was never ours. */
@@ -322,7 +321,7 @@ uint64_t deadlines_serve(uint64_t now_ns)
 	struct connection *connection;
 	uint64_t earliest_ns = 0, next_ns;
 
-	if (!atomic_load_explicit(&is_needed, memory_order_relaxed))
+	if (!atomic_load_explicit(&is_needed, memory_order_relaxed) || !own_calls_begin())
 		return 0;
 	for (uint32_t i = 0; (connection = fd_table_at(i)) != NULL; i++) {
 		if (!pin_where_needed(connection))
@@ -331,6 +330,7 @@ uint64_t deadlines_serve(uint64_t now_ns)
 		if (!earliest_ns || next_ns < earliest_ns)
 			earliest_ns = next_ns;
 	}
+	own_calls_end();
 	return earliest_ns;
 }
 

@@ -18,6 +18,7 @@
 #include <sys/types.h>
 
 #include "core/settings.h"
+#include "shim/exchange_awaited.h"
 #include "shim/exchange_state.h"
 
 /* A new attempt, for which a permit was given; whatever was before is forgotten, except
@@ -56,10 +57,6 @@ struct exchange_step exchange_sent(struct exchange *exchange, const struct setti
 struct exchange_step exchange_received(struct exchange *exchange, const struct settings *settings,
 		struct bytes bytes, ssize_t result, int error, bool is_peek, uint64_t began_ns,
 		uint64_t now_ns);
-
-/* A recv, or a poll or select as below, begins. Need not be told, and what it began need not
- * return: where it is told, a wait counts from its beginning. */
-void exchange_wait_begins(struct exchange *exchange, uint64_t now_ns);
 
 /* poll or select with a non-zero timeout that named the descriptor for reading returned. */
 struct exchange_step exchange_waited(struct exchange *exchange, uint64_t began_ns,

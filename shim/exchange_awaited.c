@@ -3,6 +3,21 @@
 
 #include "core/clock.h"
 
+void exchange_wait_begins(struct exchange *exchange, uint64_t now_ns)
+{
+	uint32_t flags = exchange_flags(exchange);
+
+	if (exchange_flags_are_silent(flags) || (flags & EXCHANGE_DEADLINE))
+		silence_wait_begins(&exchange->silence, now_ns);
+}
+
+void exchange_wait_ends(struct exchange *exchange, uint64_t began_ns, uint64_t now_ns)
+{
+	bool was_awaited = exchange_flags_are_silent(exchange_flags(exchange));
+
+	silence_wait_ends(&exchange->silence, was_awaited ? began_ns : 0, now_ns);
+}
+
 /* A wait in progress, put back by all that were before it: they add up. */
 static uint64_t greeting_since_ns(const struct exchange *exchange)
 {

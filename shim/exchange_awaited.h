@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Since when an exchange awaits its peer, and the end of one that awaited too long. For connections
- * with EXCHANGE_DEADLINE. As the exchange itself it knows no sockets and no clock.
+ * Since when an exchange awaits its peer, and the end of one that awaited too long. All but the
+ * waits is for connections with EXCHANGE_DEADLINE. As the exchange itself it knows no sockets and
+ * no clock.
  */
 #ifndef SHUNT_SHIM_EXCHANGE_AWAITED_H
 #define SHUNT_SHIM_EXCHANGE_AWAITED_H
@@ -18,6 +19,13 @@
  * this descriptor alone.
  */
 uint64_t exchange_awaited_since_ns(const struct exchange *exchange);
+
+/* A recv, or a poll or select that named the descriptor, begins. Need not be told, and what it
+ * began need not return: where it is told, a wait counts from its beginning. */
+void exchange_wait_begins(struct exchange *exchange, uint64_t now_ns);
+
+/* It returned, whether its beginning was told or not. */
+void exchange_wait_ends(struct exchange *exchange, uint64_t began_ns, uint64_t now_ns);
 
 /* The kernel is known to have moved something at that time. */
 void exchange_moved(struct exchange *exchange, uint64_t now_ns);

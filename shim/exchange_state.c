@@ -7,8 +7,6 @@
 
 #define NS_PER_MS 1000000ull
 
-static const struct exchange_step nothing;
-
 static_assert(EXCHANGE_OPEN + EXCHANGE_PENDING + EXCHANGE_ESTABLISHED + EXCHANGE_SENT +
 		EXCHANGE_ANSWERED + EXCHANGE_TLS + EXCHANGE_UNMETERED + EXCHANGE_CUT +
 		EXCHANGE_SHUT_WRITE + EXCHANGE_REUSED + EXCHANGE_RECEIVE_TIMEOUT +
@@ -73,7 +71,7 @@ struct exchange_step exchange_end(struct exchange *exchange, enum outcome outcom
 
 	if (exchange_has(exchange, EXCHANGE_PENDING | EXCHANGE_SENT))
 		exchange_clear(exchange, EXCHANGE_PENDING | EXCHANGE_SENT);
-	return was_open ? (struct exchange_step){ .ended = outcome } : nothing;
+	return was_open ? (struct exchange_step){ .ended = outcome } : EXCHANGE_NOTHING;
 }
 
 /* What is known of the open call. */

@@ -40,24 +40,29 @@ enum exchange_flag {
 	EXCHANGE_EXPIRING = 1 << 16, /* somebody is about to end the open call, and no later one */
 };
 
+/* What every call needs comes first, and lies in one line of the cache (struct connection). */
 struct exchange {
 	_Atomic uint32_t flags;
 	_Atomic uint32_t receive_timeout_ms;
 	_Atomic uint64_t began_ns;       /* of the open call */
-	_Atomic uint64_t moved_ns;       /* it began, or the kernel took a byte; with a deadline */
 	struct silence silence;
+	_Atomic uint64_t moved_ns;       /* it began, or the kernel took a byte; with a deadline */
 	struct tls tls;
 };
 
 static_assert(sizeof(struct exchange) <= 104, "there is one in every connection");
 
-/* What an event came to. */
+/* What an event came to. Fits in a register. */
 struct exchange_step {
-	enum outcome ended;  /* how the open call ended with this event; NONE: it did not */
+	enum outcome ended : 8; /* how the open call ended with this event; NONE: it did not */
 	bool starts_call;    /* exchange_will_send(): a new call; get a permit before sending */
 	bool is_silent;      /* just established, nothing sent yet: a probe's lease shrinks */
 	bool has_spoken;     /* first byte sent on a connection that was silent: full lease again */
 };
+
+static_assert(sizeof(struct exchange_step) == 4, "every event returns one");
+
+#define EXCHANGE_NOTHING ((struct exchange_step){ .ended = OUTCOME_NONE })
 
 static inline uint32_t exchange_flags(const struct exchange *exchange)
 {
@@ -93,10 +98,8 @@ static inline bool exchange_flags_await_tls(uint32_t flags)
 
 /* In the middle of an exchange, or not metered: a send can neither start a call nor be refused, and
  * exchange_will_send() need not be asked. (EXCHANGE_CUT is looked at before.) */
-static inline bool exchange_is_sending(const struct exchange *exchange)
+static inline bool exchange_flags_are_sending(uint32_t flags)
 {
-	uint32_t flags = exchange_flags(exchange);
-
 	if (exchange_flags_await_tls(flags))
 		return false;
 	if (flags & (EXCHANGE_OPEN | EXCHANGE_UNMETERED))
@@ -104,11 +107,14 @@ static inline bool exchange_is_sending(const struct exchange *exchange)
 	return !(flags & (EXCHANGE_ANSWERED | EXCHANGE_IDLED));
 }
 
-/* Would exchange_sent() change anything, whatever the result? */
-static inline bool exchange_minds_sent(const struct exchange *exchange)
+static inline bool exchange_is_sending(const struct exchange *exchange)
 {
-	uint32_t flags = exchange_flags(exchange);
+	return exchange_flags_are_sending(exchange_flags(exchange));
+}
 
+/* Would exchange_sent() change anything, whatever the result? */
+static inline bool exchange_flags_mind_sent(uint32_t flags)
+{
 	if (flags & EXCHANGE_OPEN)
 		return true;
 	if (flags & EXCHANGE_UNMETERED)
@@ -116,12 +122,15 @@ static inline bool exchange_minds_sent(const struct exchange *exchange)
 	return (flags & (EXCHANGE_TLS | EXCHANGE_SPOKEN)) != EXCHANGE_SPOKEN;
 }
 
+static inline bool exchange_minds_sent(const struct exchange *exchange)
+{
+	return exchange_flags_mind_sent(exchange_flags(exchange));
+}
+
 /* Would exchange_received() change anything, whatever the result? False in the middle of an answer:
  * then neither it nor a clock is needed. */
-static inline bool exchange_minds_receive(const struct exchange *exchange)
+static inline bool exchange_flags_mind_receive(uint32_t flags)
 {
-	uint32_t flags = exchange_flags(exchange);
-
 	if (flags & EXCHANGE_OPEN)
 		return true;
 	if (flags & EXCHANGE_UNMETERED)
@@ -129,14 +138,34 @@ static inline bool exchange_minds_receive(const struct exchange *exchange)
 	return (flags & (EXCHANGE_TLS | EXCHANGE_ANSWERED)) != EXCHANGE_ANSWERED;
 }
 
+static inline bool exchange_minds_receive(const struct exchange *exchange)
+{
+	return exchange_flags_mind_receive(exchange_flags(exchange));
+}
+
+/* A call after the connection's first, without TLS and deadlines: of all that the exchange is told,
+ * a byte that is sent breaks the silence, and a byte that comes ends the call. */
+static inline bool exchange_flags_are_routine(uint32_t flags)
+{
+	const uint32_t must = EXCHANGE_OPEN | EXCHANGE_ESTABLISHED | EXCHANGE_ANSWERED |
+			EXCHANGE_SPOKEN;
+	const uint32_t must_not = EXCHANGE_PENDING | EXCHANGE_TLS | EXCHANGE_BLIND |
+			EXCHANGE_CUT | EXCHANGE_DEADLINE | EXCHANGE_TIMED_OUT;
+
+	return (flags & (must | must_not)) == must;
+}
+
 /* Does the beginning of a recv, poll or select matter now (a greeting is awaited, SO_RCVTIMEO, a
  * deadline)? */
-static inline bool exchange_times_receive(const struct exchange *exchange)
+static inline bool exchange_flags_time_receive(uint32_t flags)
 {
-	uint32_t flags = exchange_flags(exchange);
-
 	return exchange_flags_are_silent(flags) || ((flags & EXCHANGE_OPEN) &&
 		(flags & (EXCHANGE_RECEIVE_TIMEOUT | EXCHANGE_DEADLINE)));
+}
+
+static inline bool exchange_times_receive(const struct exchange *exchange)
+{
+	return exchange_flags_time_receive(exchange_flags(exchange));
 }
 
 /* acq_rel: who sees a flag also sees the times that were written before it was set. */

@@ -123,7 +123,8 @@ int fallback_connect(int fd, const struct sockaddr *address, socklen_t length)
 	union peer peer;
 	place_t place;
 
-	if (!runtime.config.has_fallback || !runtime_is_judging() || is_fallback(fd))
+	if (!runtime.config.has_fallback || runtime.observe || !runtime_is_judging() ||
+			is_fallback(fd))
 		return -1;
 	rule = gate_judge(address, length, clock_now_ns(), &cell, &cell_hash);
 	if (rule && rule->settings.fallback.address.family && calls_for_it(rule, error)) {

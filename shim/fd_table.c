@@ -108,9 +108,10 @@ __attribute__((noinline)) static void pins_wait(struct connection *connection)
 		pins = atomic_load_explicit(&connection->pins, memory_order_seq_cst);
 	}
 	while (pins >= PIN) {
+		/* Where it fails as the last pin is taken out, that is what was waited for. */
 		if (!(pins & PIN_AWAITED) && !atomic_compare_exchange_weak_explicit(
 				&connection->pins, &pins, pins | PIN_AWAITED,
-				memory_order_relaxed, memory_order_relaxed))
+				memory_order_seq_cst, memory_order_seq_cst))
 			continue;
 		raw_syscall(SYS_futex, (long)&connection->pins, FUTEX_WAIT_PRIVATE,
 				pins | PIN_AWAITED, 0, 0, 0);

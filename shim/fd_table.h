@@ -7,8 +7,10 @@
 #ifndef SHUNT_SHIM_FD_TABLE_H
 #define SHUNT_SHIM_FD_TABLE_H
 
+#include <assert.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "core/cell.h"
@@ -27,6 +29,8 @@ enum fd_kind {
 	FD_CONNECTION
 };
 
+#define CONNECTION_LINE 64
+
 /* Of the calls of one connection (shim/deadline.h). */
 struct deadline {
 	_Atomic uint64_t timeout_ns; /* of the rule; 0: its calls have none */
@@ -38,21 +42,27 @@ struct deadline {
 	_Atomic uint64_t acknowledged_bytes;
 };
 
+/* One line of the cache holds what every call needs, for between two of them the kernel has thrown
+ * it out; and none is two connections'. */
 struct connection {
-	_Atomic uint32_t references; /* descriptors that name it */
-	_Atomic uint32_t next;       /* in the pool's free list */
-	_Atomic uint32_t generation; /* how often it went back there */
-	_Atomic uint32_t pins;       /* those who want it to stay, above; somebody waits, bit 0 */
-	_Atomic int fd;              /* one that named it */
-	_Atomic uint64_t permit;     /* struct permit; of the open call, or else of the last */
-	_Atomic place_t call_place;  /* what the open call holds of `concurrency` */
-	_Atomic place_t place;       /* what it holds itself of `connections` or the fallback */
-	enum fd_kind kind;           /* FD_STREAM, STREAM6, DATAGRAM: what the descriptor was */
-	struct deadline deadline;
+	/* How often it went back to the pool. */
+	_Alignas(CONNECTION_LINE) _Atomic uint32_t generation;
 	_Atomic uint32_t judge;      /* by which rule, counted in which cell: call_judge() */
 	_Atomic uint64_t cell_hash;  /* of the cell's key: it may have been given away since */
+	_Atomic uint64_t permit;     /* struct permit; of the open call, or else of the last */
+	_Atomic place_t call_place;  /* what the open call holds of `concurrency` */
 	struct exchange exchange;
+	_Atomic place_t place;       /* what it holds itself of `connections` or the fallback */
+	_Atomic uint32_t references; /* descriptors that name it */
+	_Atomic uint32_t next;       /* in the pool's free list */
+	_Atomic uint32_t pins;       /* those who want it to stay, above; somebody waits, bit 0 */
+	_Atomic int fd;              /* one that named it */
+	enum fd_kind kind;           /* FD_STREAM, STREAM6, DATAGRAM: what the descriptor was */
+	struct deadline deadline;
 };
+
+static_assert(offsetof(struct connection, exchange.silence.established_ns) == CONNECTION_LINE,
+		"a call needs no second line");
 
 struct fd_table {
 	_Atomic uint32_t *entries;

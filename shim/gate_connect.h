@@ -13,7 +13,7 @@ const struct rule *gate_judge(const struct sockaddr *address, socklen_t length, 
 bool gate_connect(struct gate *gate, int fd, const struct sockaddr *address, socklen_t length);
 int gate_connected(struct gate *gate, int result);
 
-/* It was interrupted only because we bounded it: it shall be made once more. */
+/* It failed. Only because we bounded it? Then it shall be made once more. */
 bool gate_connects_again(struct gate *gate);
 
 /* After gate_connect() of a fast-open send was true: tells of the bytes that went with the SYN. */

@@ -161,7 +161,7 @@ void gate_fork_parent(void)
 void gate_fork_child(void)
 {
 	/* A fork inside a vfork child makes a process with memory of its own. */
-	inside_vfork = false;
+	inside_vfork = INSIDE_NO_VFORK;
 	if (!runtime_is_judging())
 		return;
 	runtime_forked();

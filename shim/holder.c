@@ -29,11 +29,6 @@
 static struct holder holder;
 static _Atomic uint64_t reclaimed_ns;
 
-static bool may_call(void)
-{
-	return !atomic_load_explicit(&runtime.has_filter, memory_order_relaxed);
-}
-
 static uint32_t parse_start(const char *stat)
 {
 	const char *at = strrchr(stat, ')');
@@ -103,7 +98,7 @@ bool holder_reclaim(const struct bulkhead *bulkhead, uint64_t now_ns)
 	uint64_t last_ns = atomic_load_explicit(&reclaimed_ns, memory_order_relaxed);
 	bool has_found;
 
-	if (!may_call() || (last_ns && clock_elapsed_ns(last_ns, now_ns) < RECLAIM_NS) ||
+	if ((last_ns && clock_elapsed_ns(last_ns, now_ns) < RECLAIM_NS) ||
 			!atomic_compare_exchange_strong_explicit(&reclaimed_ns, &last_ns, now_ns,
 					memory_order_relaxed, memory_order_relaxed) ||
 			!own_calls_begin())
@@ -139,16 +134,19 @@ uint32_t holder_wait_begins(struct cell *cell)
 	return atomic_fetch_or_explicit(&cell->released, WAITS, memory_order_seq_cst) | WAITS;
 }
 
-void holder_wait(struct cell *cell, uint32_t since, uint64_t until_ns)
+bool holder_wait(struct cell *cell, uint32_t since, uint64_t until_ns)
 {
 	uint64_t now_ns = clock_now_ns(), left_ns = clock_elapsed_ns(now_ns, until_ns);
 	struct timespec wait;
 
+	if (own_calls_are_forbidden())
+		return false;
 	/* The dead give nothing back: somebody has to look. */
 	if (left_ns > RECLAIM_NS)
 		left_ns = RECLAIM_NS;
 	wait = (struct timespec){ (time_t)(left_ns / NS_PER_S), (long)(left_ns % NS_PER_S) };
 	raw_syscall(SYS_futex, (long)&cell->released, FUTEX_WAIT, since, (long)&wait, 0, 0);
+	return true;
 }
 
 void holder_forked(void)

@@ -28,8 +28,8 @@ void holder_give(struct cell *cell, place_t place);
 uint32_t holder_wait_begins(struct cell *cell);
 
 /* Until a place was given back since, `until_ns` on CLOCK_MONOTONIC at the latest; may be sooner.
- */
-void holder_wait(struct cell *cell, uint32_t since, uint64_t until_ns);
+ * False: nobody may wait (any more). */
+bool holder_wait(struct cell *cell, uint32_t since, uint64_t until_ns);
 
 /* In a forked child: what the parent holds stays the parent's. */
 void holder_forked(void);

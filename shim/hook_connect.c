@@ -16,7 +16,7 @@ HOOK(int, connect, (int fd, const struct sockaddr *address, socklen_t length))
 		return fallback_connect(fd, address, length);
 	do
 		result = real()->connect(fd, address, length);
-	while (result && errno == EINTR && gate_connects_again(&gate));
+	while (result && gate_connects_again(&gate));
 	if (!gate.connection)
 		return result;
 	result = gate_connected(&gate, result);

@@ -10,6 +10,7 @@
 #include "shim/inject.h"
 #include "shim/inside.h"
 #include "shim/log.h"
+#include "shim/own_call.h"
 #include "shim/real.h"
 #include "shim/resolver.h"
 #include "shim/runtime.h"
@@ -47,7 +48,7 @@ void process_has_moved(void)
 void process_filter_begins(void)
 {
 	if (process_is_vfork_child())
-		inside_vfork_filter = true;
+		inside_vfork = INSIDE_FILTERED_VFORK;
 	else
 		runtime_filter_begins();
 }
@@ -75,8 +76,11 @@ void process_has_forked(int pid)
 	}
 	gate_fork_child();
 	inject_forked();
-	if (runtime_is_judging())
+	/* Who forked round libc has a number that libc does not know. */
+	if (runtime_is_judging() && own_calls_begin()) {
 		runtime.pid = (uint32_t)getpid();
+		own_calls_end();
+	}
 }
 
 HOOK(pid_t, _Fork, (void))

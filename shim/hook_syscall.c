@@ -186,7 +186,9 @@ __attribute__((noinline)) static long call_told(const struct call *call)
 		return call_alone(call);
 	if (!call_begins(call, &gate))
 		return -1;
-	result = call_really(call);
+	do
+		result = call_really(call);
+	while (call->number == SYS_connect && result && gate_connects_again(&gate));
 	if (call->number == SYS_connect)
 		return gate_connected(&gate, (int)result);
 	if (result >= 0)

@@ -30,9 +30,9 @@ __attribute__((used)) static struct vfork_way vfork_begins(void *return_address)
 
 	real_resolve();
 	if (!is_straight) {
-		inside_vfork_pid = runtime.pid;
-		inside_vfork_frame = __builtin_frame_address(0);
-		inside_vfork = true;
+		atomic_store_explicit(&inside_vfork_pid, runtime.pid, memory_order_relaxed);
+		inside_vfork_frame = (uint32_t)(uintptr_t)__builtin_frame_address(0);
+		inside_vfork = INSIDE_VFORK;
 		/* Only for signal handlers of this thread. */
 		atomic_signal_fence(memory_order_release);
 		vfork_return = return_address;
@@ -46,10 +46,8 @@ __attribute__((used)) static void *vfork_ended(int result)
 	void *return_address = vfork_return;
 
 	atomic_signal_fence(memory_order_release);
-	if (result != 0) {
-		inside_vfork = false;
-		inside_vfork_filter = false;
-	}
+	if (result != 0)
+		inside_vfork = INSIDE_NO_VFORK;
 	return return_address;
 }
 

@@ -15,18 +15,18 @@
 /* The least that the kernel puts on the stack before a handler is 1080 on x86-64. */
 #define SIGNAL_FRAME_BYTES 1024
 
-_Thread_local bool inside_vfork;
-_Thread_local void *inside_vfork_frame;
-_Thread_local uint32_t inside_vfork_pid;
-_Thread_local bool inside_vfork_filter;
-
 static _Thread_local void **inside_frame;
-static _Thread_local void *inside_return;
+/* The half of it that the kernel compares. */
+static _Thread_local uint32_t inside_return;
+
+_Thread_local uint32_t inside_vfork_frame;
+_Thread_local uint8_t inside_vfork;
+_Atomic uint32_t inside_vfork_pid;
 
 /* A frame record is {caller's frame, return address} on x86-64 and aarch64. */
-static void *frame_return(void *const *frame)
+static uint32_t frame_return(void *const *frame)
 {
-	return __atomic_load_n(&frame[1], __ATOMIC_RELAXED);
+	return (uint32_t)(uintptr_t)__atomic_load_n(&frame[1], __ATOMIC_RELAXED);
 }
 
 void inside_enter(void *frame)
@@ -41,8 +41,8 @@ void inside_leave(void)
 }
 
 /*
- * Does the frame still hold its return address? The kernel compares (half of it), as the memory may
- * not be there any more; nothing is woken or moved. True where it may not be asked.
+ * Does the frame still hold its return address? The kernel compares, as the memory may not be there
+ * any more; nothing is woken or moved. True where it may not be asked.
  */
 static bool is_frame_intact(void)
 {
@@ -52,7 +52,7 @@ static bool is_frame_intact(void)
 	if (!own_calls_begin())
 		return true;
 	result = raw_syscall(SYS_futex, (long)&inside_frame[1], FUTEX_CMP_REQUEUE_PRIVATE, 0, 0,
-			(long)&nobody, (long)(uint32_t)(uintptr_t)inside_return);
+			(long)&nobody, (long)inside_return);
 	own_calls_end();
 	return result != -EAGAIN && result != -EFAULT;
 }
@@ -74,14 +74,14 @@ bool inside_is(void *frame)
 /* It has a number of its own, while all else is its parent's. */
 bool inside_vfork_is_child(void)
 {
-	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+	uint32_t here = (uint32_t)(uintptr_t)__builtin_frame_address(0);
 	uint32_t pid = 0;
 
-	if ((uintptr_t)inside_vfork_frame - here < SIGNAL_FRAME_BYTES)
+	if (inside_vfork_frame - here < SIGNAL_FRAME_BYTES)
 		return true;
-	if (!inside_vfork_filter && own_calls_begin()) {
+	if (inside_vfork != INSIDE_FILTERED_VFORK && own_calls_begin()) {
 		pid = (uint32_t)raw_syscall(SYS_getpid, 0, 0, 0, 0, 0, 0);
 		own_calls_end();
 	}
-	return !pid || pid != inside_vfork_pid;
+	return !pid || pid != atomic_load_explicit(&inside_vfork_pid, memory_order_relaxed);
 }

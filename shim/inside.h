@@ -12,6 +12,7 @@
 #ifndef SHUNT_SHIM_INSIDE_H
 #define SHUNT_SHIM_INSIDE_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -22,16 +23,20 @@ void inside_leave(void);
 /* `frame` is __builtin_frame_address(0) of the asking hook. */
 bool inside_is(void *frame);
 
-extern _Thread_local bool inside_vfork __attribute__((visibility("hidden")));
+enum inside_vfork {
+	INSIDE_NO_VFORK,
+	INSIDE_VFORK,
+	INSIDE_FILTERED_VFORK, /* the child sets a filter: no call tells it from its parent */
+};
+
+/* The mark, one of them. */
+extern _Thread_local uint8_t inside_vfork __attribute__((visibility("hidden")));
 
 /* Where on the stack it was called: a hook that is nearer than a signal frame is long is certainly
- * the child's, and no system call is made to find out. */
-extern _Thread_local void *inside_vfork_frame __attribute__((visibility("hidden")));
-/* The parent's. */
-extern _Thread_local uint32_t inside_vfork_pid __attribute__((visibility("hidden")));
-
-/* A vfork child that sets a filter: no system call of ours may tell it from its parent. */
-extern _Thread_local bool inside_vfork_filter __attribute__((visibility("hidden")));
+ * the child's, and no system call is made to find out. The lower half tells that as well. */
+extern _Thread_local uint32_t inside_vfork_frame __attribute__((visibility("hidden")));
+/* The parent's; all threads that call vfork are of one process. */
+extern _Atomic uint32_t inside_vfork_pid __attribute__((visibility("hidden")));
 
 /* The mark is set: is it the child, or a signal handler in the parent before that took it off? */
 bool inside_vfork_is_child(void);

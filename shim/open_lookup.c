@@ -28,7 +28,8 @@ struct lookup {
 	_Atomic uint16_t cell_index;
 };
 
-static_assert(CONFIG_MAX_RULES <= UINT16_MAX && SEGMENT_CELLS <= UINT16_MAX, "indexes fit");
+static_assert(CONFIG_MAX_RULES <= UINT16_MAX && SEGMENT_CELLS <= UINT16_MAX &&
+		LOOKUPS_MAX <= UINT8_MAX + 1, "indexes fit");
 
 static struct lookup lookups[LOOKUPS_MAX];
 static _Atomic uint32_t last_ticket;
@@ -36,7 +37,7 @@ static _Atomic uint32_t last_ticket;
 /* Which of them is this thread's: its ticket there, or zero. */
 static _Thread_local struct {
 	uint32_t ticket;
-	uint32_t index;
+	uint8_t index;
 } mine;
 
 static struct {
@@ -152,7 +153,7 @@ bool open_lookup_begin(const struct rule *rule, const struct cell *cell, struct 
 			memory_order_relaxed);
 	atomic_store_explicit(&lookup->cell_index,
 			(uint16_t)segment_cell_index(runtime.segment, cell), memory_order_relaxed);
-	mine.index = (uint32_t)(lookup - lookups);
+	mine.index = (uint8_t)(lookup - lookups);
 	mine.ticket = ticket;
 	/* The keys beyond the first few allocate; so does the lookup that follows. */
 	if (thread_end.is_there)

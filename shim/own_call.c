@@ -12,7 +12,7 @@
 struct own_calls own_calls;
 
 /* Of `calling`, this thread's: it does not wait for itself. */
-static _Thread_local uint32_t calling_here;
+static _Thread_local uint8_t calling_here;
 
 /* seq_cst, as in all that orders `calling` against `forbidden`: we are counted and then look
  * whether it is forbidden, who forbids it says so and then looks who is counted. */

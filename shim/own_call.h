@@ -17,9 +17,17 @@ struct own_calls {
 
 extern struct own_calls own_calls __attribute__((visibility("hidden")));
 
-/* Around a few of them. False: none may be made, and there is nothing to end. Pairs nest. */
+/* Around a few of them. False: none may be made, and there is nothing to end. Pairs nest. A wait
+ * for somebody else is not counted, or a filter would wait as long: it looks each time before it
+ * sleeps. */
 bool own_calls_begin(void);
 void own_calls_end(void);
+
+/* A filter was seen, or is being set: no call of our own, no thread, no wait. */
+static inline bool own_calls_are_forbidden(void)
+{
+	return atomic_load_explicit(&own_calls.forbidden, memory_order_relaxed);
+}
 
 /* None begins from now on; waits until the last has ended, for a second at most. Allowed again
  * where no filter was set after all. */

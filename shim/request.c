@@ -11,6 +11,7 @@
 
 #include "core/clock.h"
 #include "shim/inside.h"
+#include "shim/own_call.h"
 #include "shim/raw.h"
 #include "shim/real.h"
 
@@ -104,17 +105,23 @@ void request_ask(struct request *request)
 		ask(request);
 }
 
+static void wake(_Atomic uint32_t *state)
+{
+	raw_syscall(SYS_futex, (long)state, FUTEX_WAKE_PRIVATE, 1, 0, 0, 0);
+	own_calls_end();
+}
+
 void request_publish(struct request *request)
 {
 	uint32_t seen = REQUEST_OPEN;
 
 	/* release: who sees it done sees the answer. Whoever it is may free it at once; waking a
 	 * word that is gone wakes nobody. */
-	if (atomic_compare_exchange_strong_explicit(&request->state, &seen, REQUEST_DONE,
+	if (!atomic_compare_exchange_strong_explicit(&request->state, &seen, REQUEST_DONE,
 			    memory_order_acq_rel, memory_order_acquire))
-		raw_syscall(SYS_futex, (long)&request->state, FUTEX_WAKE_PRIVATE, 1, 0, 0, 0);
-	else
 		request_free(request);
+	else if (own_calls_begin())
+		wake(&request->state);
 }
 
 void request_wait(struct request *request)
@@ -126,7 +133,8 @@ void request_wait(struct request *request)
 	/* A resolver can be cancelled where it waits. */
 	pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &type);
 	while (atomic_load_explicit(&request->state, memory_order_acquire) == REQUEST_OPEN &&
-			(now_ns = clock_now_ns()) < request->deadline_ns) {
+			(now_ns = clock_now_ns()) < request->deadline_ns &&
+			!own_calls_are_forbidden()) {
 		left.tv_sec = (time_t)((request->deadline_ns - now_ns) / 1000000000u);
 		left.tv_nsec = (long)((request->deadline_ns - now_ns) % 1000000000u);
 		raw_syscall(SYS_futex, (long)&request->state, FUTEX_WAIT_PRIVATE, REQUEST_OPEN,

@@ -162,17 +162,9 @@ struct static_room {
 static struct static_room static_rooms[2];
 static pthread_mutex_t static_mutex = PTHREAD_MUTEX_INITIALIZER;
 
-static struct static_room *static_lock(const struct question *question, uint64_t *ret_signals)
+static struct static_room *static_room_of(const struct question *question)
 {
-	*ret_signals = thread_block_signals();
-	pthread_mutex_lock(&static_mutex);
 	return &static_rooms[question->kind == QUESTION_HOST_OF_FAMILY];
-}
-
-static void static_unlock(uint64_t signals)
-{
-	pthread_mutex_unlock(&static_mutex);
-	thread_restore_signals(signals);
 }
 
 static bool static_grow(struct static_room *room, size_t size)
@@ -191,29 +183,31 @@ static bool static_grow(struct static_room *room, size_t size)
 
 static struct hostent *static_copy(const struct question *question, const struct hostent *entry)
 {
+	struct static_room *room = static_room_of(question);
 	uint64_t signals;
-	struct static_room *room = static_lock(question, &signals);
-	bool is_there = static_grow(room, host_entry_bytes(entry)) &&
-			host_entry_copy(entry, &room->entry, room->buffer, room->size);
+	bool is_there;
 
-	static_unlock(signals);
+	if (!thread_lock(&static_mutex, &signals))
+		return NULL;
+	is_there = static_grow(room, host_entry_bytes(entry)) &&
+		   host_entry_copy(entry, &room->entry, room->buffer, room->size);
+	thread_unlock(&static_mutex, signals);
 	return is_there ? &room->entry : NULL;
 }
 
 static struct hostent *static_kept(
 		const struct lookup *lookup, const struct question *question, uint64_t max_age_ns)
 {
-	uint64_t signals;
-	struct static_room *room;
+	struct static_room *room = static_room_of(question);
 	enum answers_found found = ANSWERS_NONE;
+	uint64_t signals;
 
-	if (!max_age_ns)
+	if (!max_age_ns || !thread_lock(&static_mutex, &signals))
 		return NULL;
-	room = static_lock(question, &signals);
 	if (static_grow(room, ANSWERS_BYTES_EACH))
 		found = answers_entry(question, max_age_ns, clock_now_ns(), &room->entry,
 				room->buffer, room->size);
-	static_unlock(signals);
+	thread_unlock(&static_mutex, signals);
 	if (found != ANSWERS_FOUND)
 		return NULL;
 	lookup_host_cached(lookup, &room->entry);

@@ -13,6 +13,7 @@
 
 #include "core/clock.h"
 #include "core/pool.h"
+#include "shim/own_call.h"
 #include "shim/raw.h"
 #include "shim/res_state.h"
 #include "shim/runtime.h"
@@ -37,20 +38,6 @@ static _Atomic bool has_moved;
 
 /* What the calling thread waits for, or left by longjmp. */
 static _Thread_local struct request *own;
-
-static uint64_t lock(void)
-{
-	uint64_t signals = thread_block_signals();
-
-	pthread_mutex_lock(&mutex);
-	return signals;
-}
-
-static void unlock(uint64_t signals)
-{
-	pthread_mutex_unlock(&mutex);
-	thread_restore_signals(signals);
-}
 
 static void line_append(struct pool *pool, struct request *request)
 {
@@ -233,32 +220,45 @@ static bool is_own_process(void)
 static bool may_ask(const struct question *question)
 {
 	return runtime.config.timer != TIMER_OFF &&
-	       !atomic_load_explicit(&runtime.has_filter, memory_order_relaxed) &&
 	       !atomic_load_explicit(&has_moved, memory_order_relaxed) && is_own_process() &&
 	       !is_of_caller(question) && !res_state_is_changed();
+}
+
+/* True where it stood there. Under a filter it stays: who comes to it finds it left. */
+static bool leave_line(struct request *request)
+{
+	bool was_waiting;
+	uint64_t signals;
+
+	if (!own_calls_begin())
+		return false;
+	signals = thread_block_signals();
+	pthread_mutex_lock(&mutex);
+	was_waiting = line_remove(request->pool, request);
+	pthread_mutex_unlock(&mutex);
+	thread_restore_signals(signals);
+	own_calls_end();
+	return was_waiting;
 }
 
 /* Nobody waits for it any more. False: it is done. */
 static bool abandon(struct request *request)
 {
-	uint64_t signals = lock();
-	bool was_waiting = line_remove(request->pool, request);
-
-	unlock(signals);
-	if (!was_waiting)
+	if (!leave_line(request))
 		return request_leave(request);
 	request_free(request);
 	return true;
 }
 
-/* The answer, in time or just so. */
+/* The answer, in time or just so; or it is not waited for any more, as a filter came. */
 static enum resolver_end finish(struct request *request, struct request_answer *ret_answer)
 {
 	enum resolver_end end = RESOLVER_ANSWERED;
+	uint64_t deadline_ns = request->deadline_ns;
 
 	own = NULL;
 	if (!request_is_done(request) && abandon(request))
-		return RESOLVER_TIMED_OUT;
+		return clock_now_ns() < deadline_ns ? RESOLVER_UNAVAILABLE : RESOLVER_TIMED_OUT;
 	if (request->is_unasked)
 		end = RESOLVER_UNAVAILABLE;
 	else if (request->is_late)
@@ -268,31 +268,44 @@ static enum resolver_end finish(struct request *request, struct request_answer *
 	return end;
 }
 
-enum resolver_end resolver_ask(const struct rule *rule, const struct question *question,
-		size_t size, uint64_t deadline_ns, struct request_answer *ret_answer)
+/* RESOLVER_ANSWERED: it will be, and *ret_request is what to wait for. */
+static enum resolver_end begin(const struct rule *rule, const struct question *question,
+		size_t size, uint64_t deadline_ns, const struct request_answer *before,
+		struct request **ret_request)
 {
 	enum resolver_end end = RESOLVER_UNAVAILABLE;
 	struct request *request;
 	uint64_t signals;
 	int kept = errno;
 
-	if (!may_ask(question))
-		return end;
 	signals = thread_block_signals();
-	request = request_make(question);
+	request = may_ask(question) ? request_make(question) : NULL;
 	if (request) {
 		request->pool = &pools[rule - runtime.config.rules];
 		request->deadline_ns = deadline_ns;
 		request->size = size;
-		request->answer.h_error = ret_answer->h_error;
+		request->answer.h_error = before->h_error;
 		request->answer.system_error = kept;
 		end = submit(rule, request);
 	}
 	if (end == RESOLVER_ANSWERED)
-		own = request;
+		*ret_request = own = request;
 	else
 		free(request);
 	thread_restore_signals(signals);
+	return end;
+}
+
+enum resolver_end resolver_ask(const struct rule *rule, const struct question *question,
+		size_t size, uint64_t deadline_ns, struct request_answer *ret_answer)
+{
+	struct request *request;
+	enum resolver_end end;
+
+	if (!own_calls_begin())
+		return RESOLVER_UNAVAILABLE;
+	end = begin(rule, question, size, deadline_ns, ret_answer, &request);
+	own_calls_end();
 	if (end != RESOLVER_ANSWERED)
 		return end;
 	request_wait(request);
@@ -300,12 +313,15 @@ enum resolver_end resolver_ask(const struct rule *rule, const struct question *q
 }
 
 /* A signal handler there may have come upon a caller who waits, and will go on. (On the same stack
- * it is inside his lookup, and leaves nothing.) */
+ * it is inside his lookup, and leaves nothing.) In doubt. */
 static bool is_on_signal_stack(void)
 {
 	stack_t stack = {.ss_flags = 0};
 
+	if (!own_calls_begin())
+		return true;
 	raw_syscall(SYS_sigaltstack, 0, (long)&stack, 0, 0, 0, 0);
+	own_calls_end();
 	return stack.ss_flags & SS_ONSTACK;
 }
 

@@ -60,7 +60,6 @@ void runtime_forked(void)
 
 void runtime_filter_begins(void)
 {
-	atomic_fetch_add_explicit(&runtime.has_filter, 1, memory_order_seq_cst);
 	own_calls_forbid();
 }
 
@@ -70,7 +69,6 @@ void runtime_filter_ended(bool is_set)
 
 	if (!is_set) {
 		own_calls_allow();
-		atomic_fetch_sub_explicit(&runtime.has_filter, 1, memory_order_seq_cst);
 	} else if (runtime.segment && !atomic_exchange_explicit(&is_counted, true,
 					      memory_order_relaxed)) {
 		atomic_fetch_add_explicit(&runtime.segment->header.filtered, 1,

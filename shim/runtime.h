@@ -15,10 +15,8 @@
 #include "core/segment.h"
 
 struct runtime {
-	_Atomic bool is_active;   /* rules and a segment are there: hooks may judge */
-	/* Seccomp filters that were seen or are being set: no thread, no log, no owner check. */
-	_Atomic uint32_t has_filter;
-	bool observe;             /* decide, count and log; refuse nothing */
+	_Atomic bool is_active; /* rules and a segment are there: hooks may judge */
+	bool observe;           /* decide, count and log; refuse nothing */
 	uint32_t pid;
 	uint64_t seed;
 	struct segment *segment;

@@ -47,12 +47,12 @@ static inline bool silence_is_broken(const struct silence *silence)
 /* Something was sent or received. */
 static inline void silence_break(struct silence *silence, uint64_t now_ns)
 {
-	uint64_t stretch_ns = clock_elapsed_ns(silence_active_ns(silence), now_ns);
+	uint64_t active_ns = now_ns & ~SILENCE_UNBROKEN;
+	uint64_t stretch_ns = clock_elapsed_ns(silence_active_ns(silence), active_ns);
 
 	if (stretch_ns > atomic_load_explicit(&silence->longest_ns, memory_order_relaxed))
 		silence_lengthen(silence, stretch_ns);
-	atomic_store_explicit(&silence->active_ns, now_ns & ~SILENCE_UNBROKEN,
-			memory_order_relaxed);
+	atomic_store_explicit(&silence->active_ns, active_ns, memory_order_relaxed);
 }
 
 void silence_establish(struct silence *silence, uint64_t now_ns);

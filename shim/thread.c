@@ -14,14 +14,16 @@
 #include <sys/uio.h>
 #include <time.h>
 
+#include "shim/own_call.h"
 #include "shim/raw.h"
-#include "shim/runtime.h"
 
 /* All but the one by which setuid() reaches every thread: who makes it waits for all, with a lock
  * that pthread_create() wants. */
 #define ALL_SIGNALS    (~(UINT64_C(1) << (__SIGRTMIN + 1 - 1)))
 /* Every thread of a JVM blocks it. */
 #define BLOCKED_BY_JVM (UINT64_C(1) << (SIGQUIT - 1))
+/* No set of blocked signals: two of these cannot be. */
+#define NOT_BLOCKED    UINT64_MAX
 #define THREADS_MAX    256
 #define WAIT_STEP_NS   50000
 #define WAIT_STEPS_MAX 20000 /* one second */
@@ -176,8 +178,7 @@ static int slot_start(struct slot *slot)
 
 	/* Who holds sees that it is starting, or we see the hold; when that was released, the
 	 * filter that it was for. */
-	if (atomic_load_explicit(&holds, memory_order_seq_cst) ||
-			atomic_load_explicit(&runtime.has_filter, memory_order_relaxed))
+	if (atomic_load_explicit(&holds, memory_order_seq_cst) || own_calls_are_forbidden())
 		return EBUSY;
 	/* It would end at once, and be started again for each call. */
 	if (is_program_gone())
@@ -205,8 +206,8 @@ int thread_start(const struct thread_plan *plan)
 
 bool thread_must_end(void)
 {
-	return atomic_load_explicit(&holds, memory_order_seq_cst) ||
-	       atomic_load_explicit(&runtime.has_filter, memory_order_relaxed) || is_program_gone();
+	return atomic_load_explicit(&holds, memory_order_seq_cst) || own_calls_are_forbidden() ||
+	       is_program_gone();
 }
 
 void thread_ring(_Atomic uint32_t *bell)
@@ -305,4 +306,24 @@ uint64_t thread_block_signals(void)
 void thread_restore_signals(uint64_t before)
 {
 	signals_change(SIG_SETMASK, before);
+}
+
+/* Left by a handler's longjmp it stays locked: then it is never had again, and nobody hangs. */
+bool thread_lock(pthread_mutex_t *mutex, uint64_t *ret_signals)
+{
+	*ret_signals = NOT_BLOCKED;
+	if (!own_calls_begin())
+		return pthread_mutex_trylock(mutex) == 0;
+	*ret_signals = thread_block_signals();
+	pthread_mutex_lock(mutex);
+	return true;
+}
+
+void thread_unlock(pthread_mutex_t *mutex, uint64_t signals)
+{
+	pthread_mutex_unlock(mutex);
+	if (signals == NOT_BLOCKED)
+		return;
+	thread_restore_signals(signals);
+	own_calls_end();
 }

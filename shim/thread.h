@@ -8,6 +8,7 @@
 #ifndef SHUNT_SHIM_THREAD_H
 #define SHUNT_SHIM_THREAD_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -52,6 +53,11 @@ bool thread_is_held(void);
 
 /* In a forked child: there are none. */
 void thread_forget(void);
+
+/* A lock of ours, held without a signal handler on this thread, nor a cancellation, so that nobody
+ * leaves with it. Where no call of our own may be made it is only tried. False: not locked. */
+bool thread_lock(pthread_mutex_t *mutex, uint64_t *ret_signals);
+void thread_unlock(pthread_mutex_t *mutex, uint64_t signals);
 
 /* No handler runs on this thread until the signals are as before: none can leave by longjmp what is
  * begun now, and no cancellation comes. Returns what was blocked before. */

@@ -28,11 +28,6 @@ static bool is_our_doing(int error)
 	return error == ECONNRESET || error == ENOTCONN || error == EPIPE;
 }
 
-static bool may_bound(void)
-{
-	return !runtime.observe && !atomic_load_explicit(&runtime.has_filter, memory_order_relaxed);
-}
-
 void timed_begin(struct connection *connection, int fd)
 {
 	int error = errno;
@@ -64,15 +59,22 @@ void timed_connect(struct connection *connection, int fd, struct bound *bound)
 {
 	uint64_t rest_ns = left_ns(connection);
 
-	if (rest_ns && may_bound())
+	if (rest_ns && !runtime.observe)
 		bound_begin(bound, fd, SO_SNDTIMEO, rest_ns);
 }
 
 bool timed_connect_goes_on(struct connection *connection, int fd, const struct bound *bound)
 {
-	uint64_t rest_ns = left_ns(connection);
+	bool was_interrupted = errno == EINTR;
 
-	return bound_is_set(bound) && rest_ns && bound_goes_on(bound, fd, rest_ns);
+	if (!bound_is_set(bound) || (errno != EINTR && errno != EINPROGRESS && errno != EALREADY))
+		return false;
+	if (!left_ns(connection))
+		deadline_enforce(connection, clock_now_ns());
+	/* The time is over, and yet the call is not? Then the kernel has completed the attempt
+	 * meanwhile, and says so at once. */
+	return deadline_ns(connection) &&
+			(!was_interrupted || bound_goes_on(bound, fd, left_ns(connection)));
 }
 
 int timed_connected(struct connection *connection, int fd, const struct bound *bound, int result)
@@ -119,7 +121,7 @@ enum timed_answer timed_receive(struct connection *connection, int fd, bool wait
 	if (!due_ns)
 		return TIMED_GOES_ON;
 	timer_expect(due_ns);
-	if (timer_is_running() || !may_bound())
+	if (timer_is_running() || runtime.observe)
 		return TIMED_GOES_ON;
 	now_ns = clock_now_ns();
 	if (due_ns > now_ns && waits)

@@ -36,7 +36,8 @@ void timed_watch(struct connection *connection);
 void timed_connect(struct connection *connection, int fd, struct bound *bound);
 int timed_connected(struct connection *connection, int fd, const struct bound *bound, int result);
 
-/* A bounded connect was interrupted where the program's own would have gone on: make it again. */
+/* By errno, which is kept: a bounded connect was interrupted, or is pending, where the program's
+ * own would have gone on. It shall be made again. */
 bool timed_connect_goes_on(struct connection *connection, int fd, const struct bound *bound);
 
 /* Around a send. The second needs the first's TIMED_GOES_ON; it returns what send shall, with

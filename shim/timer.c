@@ -23,6 +23,7 @@
  * look at. */
 #define REST_NS          50000ull
 #define REST_FOR_EACH_NS 200ull
+#define TICK_BITS        24
 
 enum timer_state { TIMER_IDLE, TIMER_STARTING, TIMER_RUNNING };
 
@@ -40,7 +41,13 @@ static struct {
 
 /* This thread has signals blocked: not looked at again before a later wake time, while another may
  * start it. */
-static _Thread_local uint64_t refused_ns;
+static _Thread_local uint32_t refused_ticks;
+
+/* Of a sixtieth of a second: they last for two years. */
+static uint32_t ticks_of(uint64_t ns)
+{
+	return (uint32_t)(ns >> TICK_BITS);
+}
 
 /* 0: there is no such cell (any more). */
 static uint32_t watch_word(const struct rule *rule, const struct cell *cell)
@@ -240,12 +247,12 @@ static void timer_start(uint64_t due_ns, bool is_needed)
 	uint64_t blocked;
 
 	if (due_ns <= atomic_load_explicit(&timer.given_up_ns, memory_order_relaxed) ||
-			(!is_needed && due_ns <= refused_ns) || thread_is_held() ||
+			(!is_needed && ticks_of(due_ns) <= refused_ticks) || thread_is_held() ||
 			!own_calls_begin())
 		return;
 	blocked = thread_block_signals();
 	if (may_be_in_handler(blocked, is_needed))
-		refused_ns = is_needed ? refused_ns : due_ns;
+		refused_ticks = is_needed ? refused_ticks : ticks_of(due_ns);
 	else if (atomic_compare_exchange_strong_explicit(&timer.state, &idle, TIMER_STARTING,
 					memory_order_seq_cst, memory_order_relaxed))
 		thread_begin(due_ns, is_needed);
@@ -255,8 +262,7 @@ static void timer_start(uint64_t due_ns, bool is_needed)
 
 static bool may_start(void)
 {
-	if (runtime.config.timer == TIMER_OFF ||
-			atomic_load_explicit(&runtime.has_filter, memory_order_relaxed))
+	if (runtime.config.timer == TIMER_OFF || own_calls_are_forbidden())
 		return false;
 	return runtime.config.timer == TIMER_ON || !__libc_single_threaded;
 }
@@ -291,8 +297,7 @@ bool timer_is_running(void)
 
 bool timer_watch_deadlines(uint64_t due_ns)
 {
-	if (runtime.config.timer == TIMER_OFF ||
-			atomic_load_explicit(&runtime.has_filter, memory_order_relaxed))
+	if (runtime.config.timer == TIMER_OFF || own_calls_are_forbidden())
 		return false;
 	if (timer_is_running())
 		timer_expect(due_ns);
@@ -313,7 +318,7 @@ void timer_forget(void)
 	for (uint32_t i = 0; i < WATCHED_MAX; i++)
 		atomic_store_explicit(&timer.watched[i], 0, memory_order_relaxed);
 	atomic_store_explicit(&timer.given_up_ns, 0, memory_order_relaxed);
-	refused_ns = 0;
+	refused_ticks = 0;
 	atomic_store_explicit(&timer.looks_ns, 0, memory_order_relaxed);
 	atomic_store_explicit(&timer.state, TIMER_IDLE, memory_order_relaxed);
 }

@@ -34,8 +34,7 @@ bool withheld_start(hold_ask *ask)
 
 bool hold_is_possible(void)
 {
-	if (atomic_load_explicit(&runtime.has_filter, memory_order_relaxed) ||
-			process_is_vfork_child())
+	if (own_calls_are_forbidden() || process_is_vfork_child())
 		return false;
 	return runtime.config.timer != TIMER_OFF || __libc_single_threaded;
 }

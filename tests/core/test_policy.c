@@ -33,3 +33,17 @@ Test(policy, garbage_is_clamped)
 	settings.probes = 0;
 	cr_expect_eq(policy_of(&settings).probes, 1);
 }
+
+Test(policy, rejected_probes_are_bad_where_rejects_count)
+{
+	struct settings settings = settings_default;
+
+	cr_expect_eq(policy_probe_end(&settings, OUTCOME_SUCCESS), PROBE_OK);
+	cr_expect_eq(policy_probe_end(&settings, OUTCOME_TIMEOUT), PROBE_BAD);
+	cr_expect_eq(policy_probe_end(&settings, OUTCOME_UNUSED), PROBE_UNUSED);
+	cr_expect_eq(policy_probe_end(&settings, OUTCOME_CANCELLED), PROBE_NEUTRAL);
+	settings.rejects_count = true;
+	cr_expect_eq(policy_probe_end(&settings, OUTCOME_REJECTED), PROBE_BAD);
+	settings.rejects_count = false;
+	cr_expect_eq(policy_probe_end(&settings, OUTCOME_REJECTED), PROBE_UNUSED);
+}

@@ -53,6 +53,19 @@ Test(segment, the_default_path_names_user_and_pid_namespace)
 	cr_assert_str_eq(text, expected);
 }
 
+Test(segment, the_default_path_of_another_process_is_the_one_it_would_tell)
+{
+	char text[SEGMENT_PATH_SIZE], own[SEGMENT_PATH_SIZE], other[SEGMENT_PATH_SIZE];
+
+	cr_assert(segment_default_path(own, sizeof(own)));
+	cr_assert(segment_default_path_of((uint32_t)getpid(), geteuid(), text, sizeof(text)));
+	cr_expect_str_eq(text, own);
+	cr_assert(segment_default_path_of((uint32_t)getpid(), geteuid() + 1, other, sizeof(other)));
+	cr_expect_str_neq(text, other);
+	cr_expect_not(segment_default_path_of(UINT32_MAX, geteuid(), text, sizeof(text)));
+	cr_expect_str_eq(text, own, "left alone");
+}
+
 Test(segment, what_one_process_counts_the_next_one_sees)
 {
 	const char *why = NULL;

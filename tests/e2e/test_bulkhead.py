@@ -93,7 +93,7 @@ class Bulkhead(harness.Case):
 		self.assertEqual(self.lines(waiting, 1), ['began'])
 
 	def test_the_queue_is_bounded_in_length_and_time(self):
-		self.rule('concurrency=1 queue=1 queue-wait=300ms')
+		self.rule('concurrency=1 queue=1 queue-wait=2s')
 		holder = self.caller(1)
 		self.lines(holder, 1)
 		two = self.caller(2, 'blocking')
@@ -177,12 +177,16 @@ import os, socket, sys
 s = socket.socket()
 s.setblocking(False)
 s.connect_ex(('127.0.0.1', int(sys.argv[1])))
+inward, outward = os.pipe()
 if os.fork() == 0:
+	# It is the parent that gives the place back, and the child may run first.
+	os.read(inward, 1)
 	s.close()
 	t = socket.socket()
 	t.setblocking(False)
 	print(t.connect_ex(('127.0.0.1', int(sys.argv[1]))))
 	sys.exit()
+os.write(outward, b'x')
 os.wait()
 t = socket.socket()
 t.setblocking(False)

@@ -139,7 +139,7 @@ class DeadResolver(harness.Case):
 		super().setUp()
 		self.resolver = Resolver()
 		self.addCleanup(self.resolver.close)
-		self.rules['NAMES'] = '.example.test volume=2 sleep=2s'
+		self.rules['NAMES'] = '.example.test volume=2 sleep=5s'
 
 	def lookups(self, names):
 		"""One program asks for one name after the other: [(seconds, text)]."""

@@ -88,7 +88,7 @@ began = time.monotonic()
 try:
 	connections[1].recv(100)
 except OSError as error:
-	print(errno.errorcode[error.errno], time.monotonic() - began < 0.25)
+	print(errno.errorcode[error.errno], time.monotonic() - began < float(sys.argv[2]) / 2)
 '''
 
 POOL = r'''
@@ -237,9 +237,9 @@ class Ends(_Timeout):
 		self.assertTotals({'timeout': 2, 'failure': 0, 'cancelled': 0}, name='PAY')
 
 	def test_a_thread_that_is_blocked_elsewhere_is_told_at_its_next_call(self):
-		self.rule(SHORT)
+		self.rule('2s')
 		self.target.silent()
-		process = self.start([harness.PYTHON, '-c', ELSEWHERE, str(self.port)], stdin=subprocess.PIPE,
+		process = self.start([harness.PYTHON, '-c', ELSEWHERE, str(self.port), '2'], stdin=subprocess.PIPE,
 			stdout=subprocess.PIPE, text=True)
 		self.assertEqual(process.stdout.readline(), 'ETIMEDOUT\n')
 		harness.wait_until(lambda: self.totals(name='PAY') == {'timeout': 2}, 20, 'both are counted')
@@ -259,7 +259,8 @@ class Ends(_Timeout):
 		for _ in range(3):
 			self.assertRegex(self.python(ONE_CALL).stdout, r'^110 \d+ ms')
 		self.assertState('open', name='PAY')
-		self.assertRegex(self.python(ONE_CALL).stdout, r'^111 \d ms')
+		# Nobody waits: that would be 110, as the server is silent.
+		self.assertRegex(self.python(ONE_CALL).stdout, r'^111 \d+ ms')
 		self.assertTotals({'timeout': 3, 'short_circuited': 1, 'trips': 1}, name='PAY')
 		latency = self.cell(name='PAY')['latency_ms']
 		self.assertGreaterEqual(latency['max'], 290)
@@ -275,8 +276,8 @@ class Ends(_Timeout):
 		self.rule(SHORT)
 		self.target.silent()
 		result = self.run_program(['curl', '-sSk', '-m', '10', f'https://127.0.0.1:{self.port}/'])
+		# Its own limit would be 28.
 		self.assertEqual(result.returncode, 35, result)
-		self.assertLess(result.seconds, 5)
 		self.assertTotals({'timeout': 1}, name='PAY')
 
 
@@ -406,7 +407,7 @@ class Settings(_Timeout):
 	def test_observed_it_is_counted_and_nobody_is_ended(self):
 		self.rule('100ms')
 		self.settings['SHUNT_MODE'] = 'observe'
-		self.target.slow(0.5)
+		self.target.slow(2)
 		self.assertRegex(self.python(ONE_CALL).stdout, '^answered')
 		self.assertTotals({'success': 0, 'timeout': 1}, name='PAY')
 

@@ -9,6 +9,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "shim/own_call.h"
 #include "shim/signals.h"
 
 #define MS_NS 1000000ull
@@ -142,6 +143,8 @@ Test(bound, a_call_goes_on_where_handlers_ask_for_it)
 	bound_begin(&bound, ends[0], SO_SNDTIMEO, 300 * MS_NS);
 	cr_expect(bound_goes_on(&bound, ends[0], 100 * MS_NS));
 	cr_expect_lt(option_ms(SO_SNDTIMEO), 200, "the rest of the time");
+	install(SIGSEGV, 0);
+	cr_expect(bound_goes_on(&bound, ends[0], 100 * MS_NS), "a crash is no interruption");
 	install(SIGUSR2, 0);
 	cr_expect_not(bound_goes_on(&bound, ends[0], 100 * MS_NS));
 }
@@ -154,4 +157,28 @@ Test(bound, a_call_that_the_program_bounded_never_goes_on)
 	set_option(SO_SNDTIMEO, 4000);
 	bound_begin(&bound, ends[0], SO_SNDTIMEO, 300 * MS_NS);
 	cr_expect_not(bound_goes_on(&bound, ends[0], 100 * MS_NS));
+}
+
+Test(bound, under_a_filter_nothing_is_set)
+{
+	struct bound bound = { 0 };
+
+	own_calls_forbid();
+	bound_begin(&bound, ends[0], SO_SNDTIMEO, 300 * MS_NS);
+	cr_expect_not(bound_is_set(&bound));
+	cr_expect_eq(option_ms(SO_SNDTIMEO), 0);
+	cr_expect_eq(atomic_load(&own_calls.calling), 0);
+}
+
+Test(bound, where_a_filter_comes_meanwhile_nothing_is_put_back_nor_asked)
+{
+	struct bound bound = { 0 };
+
+	forget_handlers();
+	bound_begin(&bound, ends[0], SO_SNDTIMEO, 300 * MS_NS);
+	own_calls_forbid();
+	cr_expect_not(bound_goes_on(&bound, ends[0], 100 * MS_NS));
+	bound_end(&bound, ends[0]);
+	cr_expect_geq(option_ms(SO_SNDTIMEO), 300);
+	cr_expect_eq(atomic_load(&own_calls.calling), 0);
 }

@@ -28,7 +28,9 @@
 #include "shim/call.h"
 #include "shim/gate.h"
 #include "shim/gate_lifetime.h"
+#include "shim/own_call.h"
 #include "shim/runtime.h"
+#include "shim/timed.h"
 #include "shim/timer.h"
 
 #define HOUR_NS   3600000000000ull
@@ -351,6 +353,22 @@ Test(deadline, while_a_send_lasts_only_the_receiving_side_is_shut)
 	expect_dead(fd);
 }
 
+/* It was counted for a moment, in which the other one returned and the rest was left to it. */
+Test(deadline, a_send_that_comes_too_late_shuts_what_was_left_to_it)
+{
+	int fd = asking(), server = accepted();
+	struct connection *connection = gate_find(fd);
+	char data[8];
+
+	cr_assert(deadline_send_begins(connection));
+	later_by_and_by();
+	cr_assert_eq(recv(server, data, 7, 0), 7);
+	cr_assert_not(is_readable(server, 0));
+	atomic_fetch_sub(&connection->deadline.senders, 1);
+	cr_expect_not(deadline_send_begins(connection));
+	cr_expect_eq(recv(server, data, sizeof(data), MSG_DONTWAIT), 0);
+}
+
 Test(deadline, what_a_shutdown_makes_the_kernel_say_is_a_timeout)
 {
 	int errors[] = { ECONNRESET, ENOTCONN, EPIPE };
@@ -457,12 +475,24 @@ Test(deadline, once_a_filter_was_seen_there_is_none)
 {
 	int fd;
 
-	atomic_store(&runtime.has_filter, true);
+	own_calls_forbid();
 	fd = asking();
 	cr_expect_not(deadline_applies(gate_find(fd)));
 	later(2 * HOUR_NS);
 	cr_expect_eq(total(CELL_TOTAL_timeout), 0);
 	cr_expect_eq(hook_send(fd, "more", 4, 0), 4);
+}
+
+Test(deadline, where_a_filter_comes_meanwhile_the_kernel_is_not_asked)
+{
+	int fd = asking();
+
+	own_calls_forbid();
+	cr_expect(deadline_applies(gate_find(fd)));
+	cr_expect_eq(later(2 * HOUR_NS), 0);
+	cr_expect_eq(total(CELL_TOTAL_timeout), 0);
+	cr_expect_eq(hook_send(fd, "more", 4, 0), 4);
+	cr_expect_eq(atomic_load(&own_calls.calling), 0);
 }
 
 Test(deadline_told, a_rule_without_a_timeout_has_none)
@@ -696,9 +726,12 @@ static void handle(int number)
 	(void)number;
 }
 
+static _Atomic bool is_connected;
+
+/* As long as it lasts: the first ones may come before it has begun. */
 static void *interrupt(void *target)
 {
-	for (int i = 0; i < 5; i++) {
+	while (!is_connected) {
 		struct timespec pause = { .tv_nsec = 5000000 };
 
 		nanosleep(&pause, NULL);
@@ -707,46 +740,125 @@ static void *interrupt(void *target)
 	return NULL;
 }
 
-static void be_interrupted(int flags)
+/* connect() to a peer that does not answer; its error. */
+static int connect_under_signals(int flags)
 {
-	static pthread_t self;
 	struct sigaction action = { .sa_handler = handle, .sa_flags = flags };
-	pthread_t thread;
+	pthread_t thread, self = pthread_self();
+	int fd, error;
 
+	fill_backlog();
+	fd = hook_socket(AF_INET, SOCK_STREAM, 0);
 	for (int number = 1; number < NSIG; number++)
 		if (number != SIGKILL && number != SIGSTOP)
 			signal(number, SIG_DFL);
 	sigaction(SIGUSR1, &action, NULL);
-	self = pthread_self();
 	cr_assert_eq(pthread_create(&thread, NULL, interrupt, &self), 0);
-	pthread_detach(thread);
+	errno = 0;
+	cr_expect_eq(connect_peer(fd), -1);
+	error = errno;
+	is_connected = true;
+	cr_assert_eq(pthread_join(thread, NULL), 0);
+	return error;
 }
 
 /* Bounded calls are never restarted by the kernel: the program must not notice. */
 Test(deadline_told, a_handler_that_restarts_calls_restarts_a_bounded_connect)
 {
-	int fd;
-
 	start_with("timeout=300ms");
-	fill_backlog();
-	fd = hook_socket(AF_INET, SOCK_STREAM, 0);
-	be_interrupted(SA_RESTART);
-	errno = 0;
-	cr_expect_eq(connect_peer(fd), -1);
-	cr_expect_eq(errno, ETIMEDOUT);
+	cr_expect_eq(connect_under_signals(SA_RESTART), ETIMEDOUT);
 }
 
 Test(deadline_told, a_handler_that_interrupts_calls_interrupts_a_bounded_connect)
 {
-	int fd;
-
 	start_with("timeout=50s");
+	cr_expect_eq(connect_under_signals(0), EINTR);
+}
+
+/* The next signal's handler returns only when the time is over; and, where `completes` is set, when
+ * the attempt is complete as well. */
+static _Atomic int connecting;
+static _Atomic bool completes;
+
+static void take_too_long(int number)
+{
+	struct timespec pause = { .tv_sec = 1, .tv_nsec = 100 * MS_NS };
+	int error = errno;
+
+	(void)number;
+	/* Room for the next SYN. */
+	if (completes)
+		accepted();
+	nanosleep(&pause, NULL);
+	pause = (struct timespec){ .tv_nsec = MS_NS };
+	while (completes && state_of(connecting) == TCP_SYN_SENT)
+		nanosleep(&pause, NULL);
+	errno = error;
+}
+
+static void *interrupt_attempt(void *target)
+{
+	struct timespec pause = { .tv_nsec = MS_NS };
+
+	while (state_of(connecting) != TCP_SYN_SENT)
+		nanosleep(&pause, NULL);
+	pthread_kill(*(pthread_t *)target, SIGUSR1);
+	return NULL;
+}
+
+static int connect_interrupted(bool does_complete)
+{
+	struct sigaction action = { .sa_handler = take_too_long, .sa_flags = SA_RESTART };
+	pthread_t thread, self = pthread_self();
+	int result;
+
+	start_with("timeout=1s");
 	fill_backlog();
-	fd = hook_socket(AF_INET, SOCK_STREAM, 0);
-	be_interrupted(0);
+	for (int number = 1; number < NSIG; number++)
+		if (number != SIGKILL && number != SIGSTOP)
+			signal(number, SIG_DFL);
+	sigaction(SIGUSR1, &action, NULL);
+	completes = does_complete;
+	connecting = hook_socket(AF_INET, SOCK_STREAM, 0);
+	cr_assert_eq(pthread_create(&thread, NULL, interrupt_attempt, &self), 0);
 	errno = 0;
-	cr_expect_eq(connect_peer(fd), -1);
-	cr_expect_eq(errno, EINTR);
+	result = connect_peer(connecting);
+	cr_assert_eq(pthread_join(thread, NULL), 0);
+	return result;
+}
+
+Test(deadline_told, a_connect_that_was_interrupted_until_the_time_was_over_has_timed_out)
+{
+	cr_expect_eq(connect_interrupted(false), -1);
+	cr_expect_eq(errno, ETIMEDOUT);
+	cr_expect_eq(total(CELL_TOTAL_timeout), 1);
+}
+
+Test(deadline_told, a_connect_that_was_complete_when_its_time_was_over_has_succeeded)
+{
+	cr_expect_eq(connect_interrupted(true), 0, "%s", strerror(errno));
+	cr_expect_eq(total(CELL_TOTAL_timeout), 0);
+	cr_expect_eq(hook_send(connecting, "request", 7, 0), 7);
+}
+
+/* The kernel gave up by our bound, and completed it before anybody looked. */
+Test(deadline, a_bounded_connect_is_made_again_where_only_our_time_was_over)
+{
+	struct bound bound = { .option = SO_SNDTIMEO };
+	int fd = connected(SOCK_NONBLOCK), server = accepted();
+	struct connection *connection = gate_find(fd);
+
+	for (int i = 0; i < 2; i++) {
+		errno = i ? EALREADY : EINPROGRESS;
+		cr_expect(timed_connect_goes_on(connection, fd, &bound));
+	}
+	bound.option = 0;
+	errno = EINPROGRESS;
+	cr_expect_not(timed_connect_goes_on(connection, fd, &bound), "it never was bounded");
+	bound.option = SO_SNDTIMEO;
+	errno = ECONNREFUSED;
+	cr_expect_not(timed_connect_goes_on(connection, fd, &bound));
+	close(server);
 }
 
 /* From here on with the thread. */

@@ -116,20 +116,20 @@ Test(inside, a_handler_on_another_stack_leaves_the_mark_to_the_resolver)
 Test(inside, a_thread_is_no_vfork_child_unless_marked)
 {
 	cr_assert_not(process_is_vfork_child());
-	inside_vfork = true;
+	inside_vfork = INSIDE_VFORK;
 	cr_assert(process_is_vfork_child());
-	inside_vfork = false;
+	inside_vfork = INSIDE_NO_VFORK;
 }
 
 Test(inside, marked_a_process_is_no_vfork_child_if_it_is_the_parent)
 {
 	inside_vfork_pid = (uint32_t)getpid();
-	inside_vfork = true;
+	inside_vfork = INSIDE_VFORK;
 	cr_assert_not(process_is_vfork_child());
-	inside_vfork_filter = true;
+	inside_vfork = INSIDE_FILTERED_VFORK;
 	cr_assert(process_is_vfork_child());
-	inside_vfork_filter = false;
+	inside_vfork = INSIDE_VFORK;
 	own_calls_forbid();
 	cr_assert(process_is_vfork_child());
-	inside_vfork = false;
+	inside_vfork = INSIDE_NO_VFORK;
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "core/clock.h"
+#include "shim/own_call.h"
 #include "shim/real.h"
 #include "shim/request.h"
 
@@ -101,6 +102,20 @@ Test(request, a_failure_has_no_list_and_the_callers_errno)
 	cr_assert_eq(request->answer.system_error, EDOM);
 	cr_assert_null(request->answer.list);
 	request_free(request);
+}
+
+Test(request, under_a_filter_nobody_begins_to_wait)
+{
+	struct request *request = make(NEVER_NS);
+
+	own_calls_forbid();
+	request_wait(request);
+	cr_assert_not(request_is_done(request));
+	/* Nor is anybody woken. */
+	request_publish(request);
+	cr_assert(request_is_done(request));
+	request_free(request);
+	cr_assert_eq(atomic_load(&own_calls.calling), 0);
 }
 
 /* One of them frees it, whoever comes last. */

@@ -17,6 +17,7 @@
 #include "core/clock.h"
 #include "shim/real.h"
 #include "shim/resolver.h"
+#include "shim/own_call.h"
 #include "shim/runtime.h"
 #include "shim/thread.h"
 #include "tests/support/sanitized.h"
@@ -540,9 +541,35 @@ Test(resolver, where_no_thread_may_be_the_caller_asks_himself)
 	runtime.config.timer = TIMER_OFF;
 	cr_assert_eq(ask(NEVER_NS), RESOLVER_UNAVAILABLE);
 	runtime.config.timer = TIMER_AUTO;
-	atomic_store(&runtime.has_filter, true);
+	own_calls_forbid();
 	cr_assert_eq(ask(NEVER_NS), RESOLVER_UNAVAILABLE);
 	cr_assert_eq(atomic_load(&libc.calls), 1);
+}
+
+static void handle(int number)
+{
+	(void)number;
+}
+
+/* A filter does not wait for him, who is not counted, and he does not wait on under it. */
+Test(resolver, a_caller_who_wakes_under_a_filter_asks_himself)
+{
+	struct sigaction action = {.sa_handler = handle};
+	struct caller caller = {.timeout_ns = 0};
+
+	sigaction(SIGUSR1, &action, NULL);
+	atomic_store(&libc.waits, true);
+	begin(&caller, NEVER_NS);
+	sem_wait(&libc.begun);
+	while (atomic_load(&own_calls.calling))
+		sched_yield();
+	own_calls_forbid();
+	while (!atomic_load(&caller.has_ended)) {
+		pthread_kill(caller.thread, SIGUSR1);
+		sched_yield();
+	}
+	cr_assert_eq(finish(&caller), RESOLVER_UNAVAILABLE);
+	let_all_end();
 }
 
 Test(resolver, a_hold_ends_idle_threads)

@@ -95,7 +95,7 @@ Test(thread, a_bell_wakes_all_who_sleep_on_it)
 
 Test(thread, none_starts_under_a_filter)
 {
-	atomic_store(&runtime.has_filter, true);
+	own_calls_forbid();
 	cr_assert_eq(thread_start(&plan), EBUSY);
 }
 
@@ -104,7 +104,7 @@ static void *make_calls(void *is_over)
 	if (!own_calls_begin())
 		return NULL;
 	atomic_store(&running, 1);
-	while (!atomic_load(&runtime.has_filter))
+	while (!own_calls_are_forbidden())
 		sched_yield();
 	/* Time for whoever does not wait. */
 	for (int i = 0; i < 1000; i++)
@@ -253,4 +253,40 @@ Test(thread, several_of_them_do_not_keep_a_program_alive_whose_main_has_left)
 	cr_assert_eq(waitpid(child, &status, 0), child);
 	cr_assert(WIFEXITED(status));
 	cr_assert_eq(WEXITSTATUS(status), 42);
+}
+
+static bool are_signals_blocked(void)
+{
+	sigset_t now;
+
+	pthread_sigmask(SIG_SETMASK, NULL, &now);
+	return sigismember(&now, SIGTERM);
+}
+
+Test(thread, a_lock_is_held_without_signals)
+{
+	static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+	uint64_t signals;
+
+	cr_assert(thread_lock(&mutex, &signals));
+	cr_expect(are_signals_blocked());
+	cr_expect_eq(atomic_load(&own_calls.calling), 1);
+	thread_unlock(&mutex, signals);
+	cr_expect_not(are_signals_blocked());
+	cr_expect_eq(atomic_load(&own_calls.calling), 0);
+	cr_expect_eq(pthread_mutex_trylock(&mutex), 0, "it is free");
+}
+
+Test(thread, under_a_filter_a_lock_is_only_tried)
+{
+	static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+	uint64_t signals, again;
+
+	own_calls_forbid();
+	cr_assert(thread_lock(&mutex, &signals));
+	cr_expect_not(are_signals_blocked(), "that would be a call");
+	cr_expect_not(thread_lock(&mutex, &again));
+	thread_unlock(&mutex, signals);
+	cr_expect_eq(pthread_mutex_trylock(&mutex), 0, "it is free");
+	cr_expect_eq(atomic_load(&own_calls.calling), 0);
 }

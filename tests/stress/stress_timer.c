@@ -131,6 +131,9 @@ int main(void)
 	pthread_barrier_wait(&start);
 	for (int i = 0; i < HOLDERS; i++)
 		pthread_join(holders[i], NULL);
+	/* Where threads wait long for a processor, nobody may have left it the time before. */
+	while (!woken)
+		wait_a_little();
 	is_over = true;
 	for (int i = 0; i < OPENERS; i++)
 		pthread_join(openers[i], NULL);

@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: MIT */
+/* The real connect is a fake that says where it was sent; sockets are real, so that their families
+ * are. */
+#include "shim/fallback.h"
+
+#include <arpa/inet.h>
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/clock.h"
+#include "core/control.h"
+#include "shim/fd_table.h"
+#include "shim/real.h"
+#include "shim/runtime.h"
+
+__typeof__(socket) hook_socket;
+__typeof__(connect) hook_connect;
+__typeof__(send) hook_send;
+__typeof__(close) hook_close;
+
+#define TARGET 9
+
+/* What connects come to: those to the target, and all others. */
+static int target_error, fallback_error;
+static int target_connects, fallback_connects;
+static struct sockaddr_storage last;
+
+static int fake_connect(int fd, const struct sockaddr *address, socklen_t length)
+{
+	in_port_t port = ((const struct sockaddr_in *)address)->sin_port;
+	int error = port == htons(TARGET) ? target_error : fallback_error;
+
+	(void)fd;
+	cr_assert_leq(length, sizeof(last));
+	memset(&last, 0, sizeof(last));
+	memcpy(&last, address, length);
+	if (port == htons(TARGET))
+		target_connects++;
+	else
+		fallback_connects++;
+	if (!error)
+		return 0;
+	errno = error;
+	return -1;
+}
+
+static ssize_t fake_send(int fd, const void *data, size_t size, int flags)
+{
+	(void)fd, (void)data, (void)flags;
+	return (ssize_t)size;
+}
+
+static void start_with(const char *settings)
+{
+	char rules[256];
+
+	real();
+	real_table.connect = fake_connect;
+	real_table.send = fake_send;
+	snprintf(rules, sizeof(rules), "break PAY = any:%d %s\n", TARGET, settings);
+	config_load_text(&runtime.config, "test", rules, strlen(rules));
+	cr_assert_eq(runtime.config.problem_count, 0, "%s", runtime.config.problems[0].text);
+	runtime.pid = (uint32_t)getpid();
+	runtime.segment = segment_open_private();
+	cr_assert_not_null(runtime.segment);
+	cr_assert(fd_table_start());
+	atomic_store(&runtime.is_active, true);
+}
+
+/* Each with a rule of its own. */
+TestSuite(fallback, .timeout = 60);
+
+static struct cell *cell_of(const char *host)
+{
+	struct address address;
+	struct endpoint endpoint = { .address = &address, .port = TARGET };
+
+	cr_assert(address_parse(host, &address));
+	return runtime_cell(&runtime.config.rules[0], CELL_CONNECTION, &endpoint, clock_now_ns(),
+			NULL);
+}
+
+static uint64_t total(enum cell_total which)
+{
+	return atomic_load(&cell_of("127.0.0.1")->totals[which]);
+}
+
+static uint64_t outcomes(void)
+{
+	return total(CELL_TOTAL_success) + total(CELL_TOTAL_failure) + total(CELL_TOTAL_timeout) +
+	       total(CELL_TOTAL_cancelled);
+}
+
+static int fresh(int family)
+{
+	int fd = hook_socket(family, SOCK_STREAM, 0);
+
+	cr_assert_geq(fd, 0);
+	return fd;
+}
+
+static int connect_v4(int fd)
+{
+	struct sockaddr_in peer = { .sin_family = AF_INET, .sin_port = htons(TARGET) };
+
+	peer.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	errno = 0;
+	return hook_connect(fd, (struct sockaddr *)&peer, sizeof(peer));
+}
+
+static int connect_v6(int fd, const char *host)
+{
+	struct sockaddr_in6 peer = { .sin6_family = AF_INET6, .sin6_port = htons(TARGET) };
+
+	cr_assert_eq(inet_pton(AF_INET6, host, &peer.sin6_addr), 1);
+	errno = 0;
+	return hook_connect(fd, (struct sockaddr *)&peer, sizeof(peer));
+}
+
+static void expect_last(const char *expected)
+{
+	const struct sockaddr_in *v4 = (const struct sockaddr_in *)&last;
+	const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)&last;
+	char host[INET6_ADDRSTRLEN], text[80];
+
+	if (last.ss_family == AF_INET)
+		inet_ntop(AF_INET, &v4->sin_addr, host, sizeof(host));
+	else
+		inet_ntop(AF_INET6, &v6->sin6_addr, host, sizeof(host));
+	snprintf(text, sizeof(text), "%s %d", host, ntohs(v4->sin_port));
+	cr_expect_str_eq(text, expected);
+}
+
+Test(fallback, a_connect_that_is_refused_goes_there)
+{
+	start_with("force=open fallback=10.0.0.7:81");
+	cr_expect_eq(connect_v4(fresh(AF_INET)), 0);
+	expect_last("10.0.0.7 81");
+	cr_expect_eq(target_connects, 0);
+	cr_expect_eq(total(CELL_TOTAL_fallback), 1);
+	cr_expect_eq(total(CELL_TOTAL_short_circuited), 1);
+}
+
+Test(fallback, a_connect_that_fails_goes_there_and_is_a_failure)
+{
+	start_with("fallback=10.0.0.7:81");
+	target_error = ECONNREFUSED;
+	cr_expect_eq(connect_v4(fresh(AF_INET)), 0);
+	expect_last("10.0.0.7 81");
+	cr_expect_eq(total(CELL_TOTAL_failure), 1);
+	cr_expect_eq(total(CELL_TOTAL_fallback), 1);
+	cr_expect_eq(outcomes(), 1);
+}
+
+Test(fallback, a_connect_that_is_late_goes_there)
+{
+	start_with("fallback=10.0.0.7:81");
+	target_error = ETIMEDOUT;
+	cr_expect_eq(connect_v4(fresh(AF_INET)), 0);
+	cr_expect_eq(total(CELL_TOTAL_timeout), 1);
+	cr_expect_eq(total(CELL_TOTAL_fallback), 1);
+}
+
+Test(fallback, a_connect_without_a_place_goes_there)
+{
+	start_with("concurrency=1 fallback=10.0.0.7:81");
+	cr_expect_eq(connect_v4(fresh(AF_INET)), 0);
+	cr_expect_eq(fallback_connects, 0);
+	cr_expect_eq(connect_v4(fresh(AF_INET)), 0);
+	cr_expect_eq(fallback_connects, 1);
+	cr_expect_eq(total(CELL_TOTAL_rejected), 1);
+}
+
+Test(fallback, an_error_that_says_nothing_of_the_peer_is_the_programs)
+{
+	static const int errors[] = { EADDRNOTAVAIL, EACCES, ENETUNREACH, EINPROGRESS, EINTR,
+		EALREADY, EBADF };
+
+	start_with("fallback=10.0.0.7:81");
+	for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
+		target_error = errors[i];
+		cr_expect_eq(connect_v4(fresh(AF_INET)), -1);
+		cr_expect_eq(errno, errors[i]);
+	}
+	cr_expect_eq(fallback_connects, 0);
+}
+
+Test(fallback, what_a_rule_calls_a_failure_is_one_here_too)
+{
+	start_with("fallback=10.0.0.7:81 fail=EACCES ignore=ECONNREFUSED error=EPERM");
+	target_error = EACCES;
+	cr_expect_eq(connect_v4(fresh(AF_INET)), 0);
+	target_error = ECONNREFUSED;
+	cr_expect_eq(connect_v4(fresh(AF_INET)), -1);
+	cr_expect_eq(fallback_connects, 1);
+}
+
+Test(fallback, a_refusal_by_any_error_goes_there)
+{
+	start_with("force=open fallback=10.0.0.7:81 error=ENETUNREACH");
+	cr_expect_eq(connect_v4(fresh(AF_INET)), 0);
+	cr_expect_eq(fallback_connects, 1);
+}
+
+Test(fallback, without_one_the_error_stays)
+{
+	start_with("force=open");
+	cr_expect_eq(connect_v4(fresh(AF_INET)), -1);
+	cr_expect_eq(errno, ECONNREFUSED);
+	cr_expect_eq(total(CELL_TOTAL_fallback), 0);
+}
+
+Test(fallback, where_it_only_watches_nothing_goes_there)
+{
+	start_with("fallback=10.0.0.7:81");
+	runtime.observe = true;
+	target_error = ECONNREFUSED;
+	cr_expect_eq(connect_v4(fresh(AF_INET)), -1);
+	cr_expect_eq(errno, ECONNREFUSED);
+	cr_expect_eq(fallback_connects, 0);
+	cr_expect_eq(total(CELL_TOTAL_fallback), 0);
+}
+
+/* What comes of it. */
+
+Test(fallback, its_outcomes_are_nobodys)
+{
+	int fd;
+
+	start_with("force=open fallback=10.0.0.7:81");
+	fd = fresh(AF_INET);
+	cr_expect_eq(connect_v4(fd), 0);
+	cr_expect_eq(hook_send(fd, "request", 7, 0), 7, "judged by no circuit");
+	hook_close(fd);
+	cr_expect_eq(outcomes(), 0);
+	cr_expect_eq(total(CELL_TOTAL_short_circuited), 1);
+}
+
+Test(fallback, its_failure_is_the_programs_and_not_tried_again)
+{
+	start_with("fallback=10.0.0.7:81");
+	target_error = ETIMEDOUT;
+	fallback_error = EHOSTUNREACH;
+	cr_expect_eq(connect_v4(fresh(AF_INET)), -1);
+	cr_expect_eq(errno, EHOSTUNREACH);
+	cr_expect_eq(target_connects, 1);
+	cr_expect_eq(fallback_connects, 1);
+	cr_expect_eq(total(CELL_TOTAL_timeout), 1);
+	cr_expect_eq(outcomes(), 1);
+}
+
+Test(fallback, what_is_under_way_there_ends_as_it_will)
+{
+	int fd;
+
+	start_with("force=open fallback=10.0.0.7:81");
+	fallback_error = EINPROGRESS;
+	fd = fresh(AF_INET);
+	cr_expect_eq(connect_v4(fd), -1);
+	cr_expect_eq(errno, EINPROGRESS);
+	target_error = ECONNREFUSED;
+	cr_expect_eq(connect_v4(fd), -1, "asks how it went");
+	cr_expect_eq(errno, ECONNREFUSED);
+	cr_expect_eq(fallback_connects, 1);
+	cr_expect_eq(outcomes(), 0);
+}
+
+Test(fallback, it_may_be_a_target_of_another_rule_and_is_not_judged)
+{
+	static const char more[] = "break SELF = 10.0.0.7:81 force=open\n";
+
+	start_with("force=open fallback=10.0.0.7:81");
+	config_load_text(&runtime.config, "test", more, strlen(more));
+	cr_expect_eq(connect_v4(fresh(AF_INET)), 0);
+}
+
+/* Families. */
+
+Test(fallback, a_socket_of_ipv6_reaches_addresses_of_ipv4)
+{
+	start_with("force=open fallback=10.0.0.7:81");
+	cr_expect_eq(connect_v6(fresh(AF_INET6), "::1"), 0);
+	expect_last("::ffff:10.0.0.7 81");
+}
+
+Test(fallback, a_socket_of_ipv6_reaches_its_own)
+{
+	start_with("force=open fallback=[2001:db8::7]:82");
+	cr_expect_eq(connect_v6(fresh(AF_INET6), "::ffff:127.0.0.1"), 0);
+	expect_last("2001:db8::7 82");
+}
+
+Test(fallback, a_socket_of_ipv4_reaches_its_own_alone)
+{
+	start_with("force=open fallback=[2001:db8::7]:82");
+	cr_expect_eq(connect_v4(fresh(AF_INET)), -1);
+	cr_expect_eq(errno, ECONNREFUSED);
+	cr_expect_eq(fallback_connects, 0);
+	cr_expect_eq(total(CELL_TOTAL_fallback), 0);
+}
+
+/* Its own limit. */
+
+Test(fallback, it_has_a_limit_of_its_own)
+{
+	int held;
+
+	start_with("force=open fallback=10.0.0.7:81 fallback-concurrency=1");
+	held = fresh(AF_INET);
+	cr_expect_eq(connect_v4(held), 0);
+	cr_expect_eq(connect_v4(fresh(AF_INET)), -1);
+	cr_expect_eq(errno, ECONNREFUSED, "as without one");
+	cr_expect_eq(total(CELL_TOTAL_rejected), 0);
+	cr_expect_eq(total(CELL_TOTAL_fallback), 1);
+	hook_close(held);
+	cr_expect_eq(connect_v4(fresh(AF_INET)), 0);
+	cr_expect_eq(total(CELL_TOTAL_fallback), 2);
+}
+
+Test(fallback, what_failed_there_holds_no_place)
+{
+	start_with("force=open fallback=10.0.0.7:81 fallback-concurrency=1");
+	fallback_error = ECONNREFUSED;
+	for (int i = 0; i < 9; i++)
+		connect_v4(fresh(AF_INET));
+	cr_expect_eq(fallback_connects, 9);
+}
+
+Test(fallback, what_is_under_way_there_holds_its_place)
+{
+	start_with("force=open fallback=10.0.0.7:81 fallback-concurrency=1");
+	fallback_error = EINPROGRESS;
+	connect_v4(fresh(AF_INET));
+	connect_v4(fresh(AF_INET));
+	cr_expect_eq(fallback_connects, 1);
+}
+
+Test(fallback, the_targets_places_are_not_its_own)
+{
+	start_with("concurrency=1 fallback=10.0.0.7:81 fallback-concurrency=2");
+	cr_expect_eq(connect_v4(fresh(AF_INET)), 0);
+	for (int i = 0; i < 4; i++)
+		connect_v4(fresh(AF_INET));
+	cr_expect_eq(target_connects, 1);
+	cr_expect_eq(fallback_connects, 2);
+}
+
+Test(fallback, nothing_goes_there_before_start)
+{
+	struct sockaddr_in peer = { .sin_family = AF_INET, .sin_port = htons(TARGET) };
+	int fd;
+
+	start_with("force=open fallback=10.0.0.7:81");
+	fd = fresh(AF_INET);
+	atomic_store(&runtime.is_active, false);
+	errno = ECONNREFUSED;
+	cr_expect_eq(fallback_connect(fd, (struct sockaddr *)&peer, sizeof(peer)), -1);
+	cr_expect_eq(errno, ECONNREFUSED);
+	cr_expect_eq(fallback_connects, 0);
+}
