@@ -68,13 +68,6 @@ static int control_other(int set, int operation, int fd, struct epoll_event *eve
 	return result;
 }
 
-static bool may_be_held(int fd)
-{
-	enum fd_kind kind = fd_table_kind(fd);
-
-	return kind == FD_STREAM || kind == FD_STREAM6 || kind == FD_CONNECTION;
-}
-
 static bool is_readable(int operation, const struct epoll_event *event)
 {
 	return operation == EPOLL_CTL_DEL || pointer_may_be_read(event);
@@ -87,7 +80,7 @@ int hold_epoll_ctl(int set, int operation, int fd, struct epoll_event *event)
 
 	if (process_is_vfork_child() || !is_readable(operation, event))
 		return below()->epoll_ctl(set, operation, fd, event);
-	if (!may_be_held(fd))
+	if (!registration_is_for(fd))
 		return control_other(set, operation, fd, event);
 	if (!registrations_know(set) || !own_calls_begin())
 		return below()->epoll_ctl(set, operation, fd, event);

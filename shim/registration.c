@@ -129,17 +129,17 @@ struct registration *registration_next(int fd, uint32_t *position)
 	return NULL;
 }
 
-static bool is_socket(int fd)
+bool registration_is_for(int fd)
 {
 	enum fd_kind kind = fd_table_kind(fd);
 
-	return kind == FD_STREAM || kind == FD_STREAM6 || kind == FD_CONNECTION;
+	return kind != FD_OTHER && kind != FD_EPOLL;
 }
 
 /* Nothing tells when a socket is closed. One that is withheld is given up by whoever serves it. */
 static bool is_stale(const struct registration *registration)
 {
-	return !is_socket(registration_fd(registration)) &&
+	return !registration_is_for(registration_fd(registration)) &&
 	       !atomic_load_explicit(&registration->withheld, memory_order_relaxed);
 }
 
@@ -259,7 +259,7 @@ uint32_t registration_candidates(int set, uint64_t data, int fds[CANDIDATES_MAX]
 		const struct registration *to = hinted(
 				atomic_load_explicit(&bucket->ways[i], memory_order_acquire));
 
-		if (!to || registration_set(to) != set || !is_socket(registration_fd(to)) ||
+		if (!to || registration_set(to) != set || !registration_is_for(registration_fd(to)) ||
 				atomic_load_explicit(&to->data, memory_order_relaxed) != data)
 			continue;
 		fds[count++] = registration_fd(to);
@@ -342,7 +342,7 @@ static void record(int set, int fd, uint32_t events, uint64_t data)
 	struct registration *registration;
 	uint64_t signals;
 
-	if (!is_socket(fd)) {
+	if (!registration_is_for(fd)) {
 		registration_other(data);
 		return;
 	}

@@ -47,6 +47,9 @@ void registrations_unlock(int fd, uint64_t signals);
 /* In a forked child: who held a lock is not here. */
 void registrations_forked(void);
 
+/* Is fd a socket that may be held, or become one? */
+bool registration_is_for(int fd);
+
 /* Of a pair, or NULL. */
 struct registration *registration_find(int set, int fd);
 
