@@ -259,7 +259,8 @@ uint32_t registration_candidates(int set, uint64_t data, int fds[CANDIDATES_MAX]
 		const struct registration *to = hinted(
 				atomic_load_explicit(&bucket->ways[i], memory_order_acquire));
 
-		if (!to || registration_set(to) != set || !registration_is_for(registration_fd(to)) ||
+		if (!to || registration_set(to) != set ||
+				!registration_is_for(registration_fd(to)) ||
 				atomic_load_explicit(&to->data, memory_order_relaxed) != data)
 			continue;
 		fds[count++] = registration_fd(to);
