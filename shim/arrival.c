@@ -5,9 +5,10 @@
 #include <poll.h>
 
 #include "core/clock.h"
+#include "shim/deadline.h"
+#include "shim/held_attempt.h"
 #include "shim/hold.h"
 #include "shim/inject_choose.h"
-#include "shim/held_attempt.h"
 #include "shim/inside.h"
 #include "shim/own_call.h"
 #include "shim/socket_ask.h"
@@ -153,6 +154,23 @@ static void hold_arrivals(const struct sight *sight, uint32_t events, struct hol
 		later(&times->in_ns, arrival_end_ns(sight));
 }
 
+/* A call that takes too long is ended meanwhile: then it is asked again. */
+static void hold_no_longer(uint64_t *until_ns, uint64_t deadline_ns, uint64_t now_ns)
+{
+	if (*until_ns > now_ns && *until_ns > deadline_ns)
+		*until_ns = deadline_ns > now_ns ? deadline_ns : now_ns + MOMENT_NS;
+}
+
+static void hold_to_deadline(const struct sight *sight, struct hold_times *times)
+{
+	uint64_t due_ns = deadline_ns(sight->connection);
+
+	if (!due_ns)
+		return;
+	hold_no_longer(&times->in_ns, due_ns, sight->now_ns);
+	hold_no_longer(&times->out_ns, due_ns, sight->now_ns);
+}
+
 struct hold_times arrival_hold(int fd, uint32_t events, uint64_t now_ns)
 {
 	struct connection *connection = fd_table_find(fd);
@@ -161,7 +179,8 @@ struct hold_times arrival_hold(int fd, uint32_t events, uint64_t now_ns)
 	struct hold_times times = { 0, 0 };
 
 	if (!slot || !slot_is_valid(slot, connection) ||
-			slot_has(slot, SLOT_RESET | SLOT_CLOSED) || process_is_vfork_child())
+			slot_has(slot, SLOT_RESET | SLOT_CLOSED) || process_is_vfork_child() ||
+			exchange_has(&connection->exchange, EXCHANGE_CUT | EXCHANGE_TIMED_OUT))
 		return times;
 	later(&times.in_ns, held_attempt_ns(slot, now_ns));
 	later(&times.out_ns, times.in_ns);
@@ -174,5 +193,7 @@ struct hold_times arrival_hold(int fd, uint32_t events, uint64_t now_ns)
 		hold_arrivals(&sight, events, &times);
 		hold_rate(&sight, &times);
 	}
+	if (deadline_applies(connection))
+		hold_to_deadline(&sight, &times);
 	return times;
 }

@@ -16,6 +16,7 @@
 #include "shim/raw.h"
 #include "shim/runtime.h"
 #include "shim/thread.h"
+#include "shim/withheld.h"
 
 #define NS_PER_MS 1000000ull
 #define NEVER_NS  UINT64_MAX
@@ -155,9 +156,13 @@ static void learn(struct connection *connection, const struct tcp_info *info, ui
 				info->tcpi_last_ack_recv * NS_PER_MS, now_ns));
 }
 
-/* Does the peer owe something by what the kernel knows? The program may not have looked yet. */
-static bool peer_owes(const struct connection *connection, int fd, const struct tcp_info *info)
+/* Does the peer owe something by what the kernel knows? The program may not have looked yet; what is
+ * held back from it, it cannot see. */
+static bool peer_owes(const struct connection *connection, int fd, const struct tcp_info *info,
+		uint64_t now_ns)
 {
+	if (withheld_ask(fd, 0, now_ns).in_ns > now_ns)
+		return true;
 	if (exchange_has(&connection->exchange, EXCHANGE_PENDING))
 		return info->tcpi_state == STATE_SYN_SENT;
 	return !has_unread(fd);
@@ -186,7 +191,7 @@ static uint64_t look(struct connection *connection, uint64_t now_ns)
 	due_ns = deadline_ns(connection);
 	if (due_ns > now_ns)
 		return question_ns(connection, due_ns);
-	if (due_ns && peer_owes(connection, fd, &info))
+	if (due_ns && peer_owes(connection, fd, &info, now_ns))
 		return 0;
 	exchange_moved(&connection->exchange, now_ns);
 	return now_ns + timeout_of(connection) / 4;

@@ -19,8 +19,7 @@
 
 #define KIND(kind) (1u << FAULT_##kind)
 /* What is over when the attempt is. */
-#define KINDS_OF_ATTEMPT \
-	(KIND(REFUSE) | KIND(UNREACHABLE) | KIND(TIMEOUT) | KIND(MAXCONN) | KIND(LATENCY))
+#define KINDS_OF_ATTEMPT (KIND(REFUSE) | KIND(UNREACHABLE) | KIND(TIMEOUT) | KIND(MAXCONN))
 
 static uint64_t elapsed_ns(const struct fault_rule *rule, uint64_t now_ns)
 {
@@ -259,6 +258,12 @@ void inject_attempt_begins(struct slot *slot, const struct connection *connectio
 	atomic_store_explicit(&slot->rules, generation, memory_order_relaxed);
 }
 
+static bool is_of_attempt(const struct fault *fault)
+{
+	return KINDS_OF_ATTEMPT >> fault->kind & 1 || (fault->kind == FAULT_ERRNO &&
+			!(fault->where & ~(unsigned int)POSSIBLE_CONNECT));
+}
+
 void inject_attempt_ended(struct slot *slot)
 {
 	uint32_t count = slot_count(slot);
@@ -266,11 +271,18 @@ void inject_attempt_ended(struct slot *slot)
 	for (uint32_t i = 0; i < count; i++) {
 		const struct fault *fault = strike_fault(&slot->strikes[i]);
 
-		if (KINDS_OF_ATTEMPT >> fault->kind & 1 ||
-				(fault->kind == FAULT_ERRNO &&
-						!(fault->where & ~(unsigned int)POSSIBLE_CONNECT)))
+		if (is_of_attempt(fault) || fault->kind == FAULT_LATENCY)
 			inject_is_suppressed(slot, &slot->strikes[i], FAULT_IMPOSSIBLE);
 	}
+}
+
+/* There was an attempt before the rule was: what it strikes can only be the call that begins. */
+static void attempt_was_before(struct slot *slot, struct strike *strike)
+{
+	const struct fault *fault = strike_fault(strike);
+
+	if (is_of_attempt(fault) || (fault->kind == FAULT_LATENCY && !is_of_call(strike)))
+		inject_is_suppressed(slot, strike, FAULT_IMPOSSIBLE);
 }
 
 /* A call after the first. */
@@ -343,10 +355,11 @@ __attribute__((noinline)) static void match_again(struct slot *slot, int fd)
 		if (slot_has_rule(slot, rules[i]))
 			continue;
 		strike = add_rule(slot, rules[i], now_ns);
-		if (strike)
-			choose(slot, strike, now_ns);
+		if (!strike)
+			continue;
+		choose(slot, strike, now_ns);
+		attempt_was_before(slot, strike);
 	}
-	inject_attempt_ended(slot);
 	slot_count_kinds(slot);
 }
 

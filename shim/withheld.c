@@ -41,7 +41,7 @@ bool hold_is_possible(void)
 
 struct hold_times withheld_ask(int fd, uint32_t events, uint64_t now_ns)
 {
-	if (!fd_table_find(fd))
+	if (!ask_whom || !fd_table_find(fd))
 		return (struct hold_times){ 0 };
 	return ask_whom(fd, events, now_ns);
 }
