@@ -211,6 +211,7 @@ bool gate_receive(struct gate *gate, struct connection *connection, int fd, stru
 		gate->connection = NULL;
 		return true;
 	}
+	inject_look();
 	if (known & (EXCHANGE_CUT | EXCHANGE_TIMED_OUT))
 		return go_round_dead(gate, fd);
 	return !exchange_flags_time_receive(known) || begin_receive(gate, flags);
