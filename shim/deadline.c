@@ -156,8 +156,8 @@ static void learn(struct connection *connection, const struct tcp_info *info, ui
 				info->tcpi_last_ack_recv * NS_PER_MS, now_ns));
 }
 
-/* Does the peer owe something by what the kernel knows? The program may not have looked yet; what is
- * held back from it, it cannot see. */
+/* Does the peer owe something by what the kernel knows? The program may not have looked yet; what
+ * is held back from it, it cannot see. */
 static bool peer_owes(const struct connection *connection, int fd, const struct tcp_info *info,
 		uint64_t now_ns)
 {
