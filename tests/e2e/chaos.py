@@ -53,6 +53,11 @@ class Case(harness.Case):
 			found = [(i['rule'], i['connection'], i['call'], i['fault']) for i in self.injections()]
 			self.assertEqual(found, list(expected))
 
+	def assertStruck(self):
+		"""Or that a program works shows nothing."""
+		if not harness.BARE:
+			self.assertNotEqual(self.injections(), [])
+
 	def fault(self, name):
 		"""What `shunt fault list` tells of a rule as it is now."""
 		result = self.shunt('fault', 'list', '--json')

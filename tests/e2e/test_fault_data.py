@@ -184,6 +184,7 @@ class Short(_Transfer):
 			for way, result in self.transfers(method, 30000):
 				with self.subTest(f'{way} {method}'):
 					self.assertRegex(result.stdout, '^ok ')
+		self.assertStruck()
 
 	def test_no_more_at_a_time(self):
 		port = self.peer(chaos.echo).port
@@ -215,6 +216,7 @@ class Short(_Transfer):
 		self.strike('short')
 		result = self.run_program(['redis-cli', '-h', '127.0.0.1', '-p', str(self.port), 'echo', 'hello'])
 		self.assertWorks(result, '^"?hello"?$')
+		self.assertStruck()
 
 
 # Its server answers two lines together: without a fault it would wait for ever.
@@ -252,6 +254,7 @@ class Eintr(chaos.Case):
 		self.faults['F'] = f'127.0.0.1:{server.port} eintr'
 		for limit in ('none', 20):
 			self.assertWorks(self.client('client_urllib.py', server.port, limit).calls()[0])
+		self.assertStruck()
 
 	def test_curl_and_wget_go_on(self):
 		server = self.healthy()
@@ -300,11 +303,13 @@ class Eagain(_Transfer):
 		self.assertEqual(result.returncode, 0, result)
 		with open(os.path.join(self.scratch, 'file'), 'rb') as file:
 			self.assertEqual(file.read(), chaos.body_of(30000))
+		self.assertStruck()
 
 	def test_java(self):
 		server = self.healthy()
 		self.faults['F'] = f'127.0.0.1:{server.port} eagain'
 		self.assertWorks(self.java('HttpClient', f'http://127.0.0.1:{server.port}/', 60000).calls()[0])
+		self.assertStruck()
 
 
 class Corrupt(_Transfer):

@@ -74,6 +74,8 @@ class Hosts(_Safety):
 			script = CALLS.replace('25', '1 if port == sys.argv[2] else 25').replace('s.shutdown', 'print(s.fileno()); s.shutdown')
 			lines = self.script(script, '127.0.0.1', port, '127.0.0.1', other, '127.0.0.1', other).stdout.splitlines()
 			self.assertEqual([line for line in lines if not line.isdigit()][-2:], [GOOD] * 2, (kind, lines))
+			self.assertEqual({i['connection'] for i in self.injections()}, {1}, kind)
+			os.unlink(self.report)
 
 	def test_an_exclusion(self):
 		self.strike('refuse', ALL='any unreachable', KEEP=f'^127.0.0.1:{self.port}')
