@@ -53,7 +53,18 @@ static void clear(_Atomic uint64_t *word, uint64_t seen)
 			memory_order_relaxed);
 }
 
-static void drop_own(struct seat_table *table, struct seat_owner owner)
+bool seat_is_known(const struct seat_table *table, uint32_t pid)
+{
+	for (uint32_t i = 0; i < SEAT_COUNT; i++) {
+		uint64_t seen = atomic_load_explicit(&table->seats[i], memory_order_relaxed);
+
+		if (owner_of(seen).pid == (pid & PID_MASK))
+			return true;
+	}
+	return false;
+}
+
+void seat_drop(struct seat_table *table, struct seat_owner owner)
 {
 	uint64_t own = pack(0, owner);
 
@@ -98,7 +109,6 @@ seat_t seat_take(struct seat_table *table, struct seat_owner owner, seat_is_aliv
 
 	if ((owner.pid & PID_MASK) == 0)
 		return 0;
-	drop_own(table, owner);
 	seat = take_free(table, owner);
 	if (seat != 0)
 		return seat;

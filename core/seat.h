@@ -33,9 +33,15 @@ typedef bool seat_is_alive(struct seat_owner owner);
 
 #define SEAT_START_BITS 22
 
-/* A seat for a process that has none, 0 where all are taken by the living. What the same process
- * held before an exec is void from now on. */
+/* A seat, 0 where all are taken by the living. Threads that come at once get one each. */
 seat_t seat_take(struct seat_table *table, struct seat_owner owner, seat_is_alive *is_alive);
+
+/* Has any process of that pid a seat? */
+bool seat_is_known(const struct seat_table *table, uint32_t pid);
+
+/* What the process held before an exec, which keeps pid and start, is void from now on. For
+ * start-up, before it takes a seat again. */
+void seat_drop(struct seat_table *table, struct seat_owner owner);
 
 /* The process ends: whatever it still holds is void. */
 void seat_leave(struct seat_table *table, seat_t seat);

@@ -72,12 +72,18 @@ static void take_seat(void)
 	struct seat_owner owner = { .pid = runtime.pid, .start = start_of(runtime.pid) };
 	seat_t there = 0, seat = seat_take(&runtime.segment->seats, owner, is_alive);
 
-	/* Of threads that come here at once the last one's seat is good: a take voids what the same
-	 * process had before. */
+	/* Of threads that come here at once the first one's seat is the process's. */
 	if (!atomic_compare_exchange_strong_explicit(&holder.seat, &there, seat,
-			    memory_order_acq_rel, memory_order_acquire) &&
-			!seat_is_taken(&runtime.segment->seats, there))
-		atomic_store_explicit(&holder.seat, seat, memory_order_release);
+			    memory_order_acq_rel, memory_order_acquire))
+		seat_leave(&runtime.segment->seats, seat);
+}
+
+void holder_start(void)
+{
+	struct seat_table *seats = &runtime.segment->seats;
+
+	if (seat_is_known(seats, runtime.pid))
+		seat_drop(seats, (struct seat_owner){ runtime.pid, start_of(runtime.pid) });
 }
 
 struct holder *holder_ready(void)

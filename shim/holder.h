@@ -13,6 +13,10 @@
 #include "core/bulkhead.h"
 #include "core/cell.h"
 
+/* At start, when the segment is there: what this process held before an exec is void. Makes system
+ * calls where it held something. */
+void holder_start(void);
+
 /* Ready to hold places: the process's seat is taken at the first need, and again in a forked child.
  * Without one (the table is full, or a filter forbids to look) nothing is limited. */
 struct holder *holder_ready(void);

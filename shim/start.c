@@ -14,6 +14,7 @@
 #include "shim/fd_table.h"
 #include "shim/gate.h"
 #include "shim/gate_lifetime.h"
+#include "shim/holder.h"
 #include "shim/inherited.h"
 #include "shim/inject.h"
 #include "shim/log.h"
@@ -121,6 +122,8 @@ static void start(char *const environment[])
 	if (is_filtered)
 		runtime_filter_ended(true);
 	register_rules();
+	if (!is_filtered)
+		holder_start();
 	if ((!config->rule_count && !config->fault_count) || !fd_table_start())
 		return;
 	if (!is_filtered)

@@ -43,11 +43,23 @@ Test(seat, the_next_holder_is_another_generation)
 
 Test(seat, exec_drops_what_the_process_held_before)
 {
-	seat_t before = take(100, 5);
-	seat_t after = take(100, 5);
+	seat_t before = take(100, 5), other = take(101, 5), after;
 
+	cr_expect(seat_is_known(&table, 100));
+	seat_drop(&table, (struct seat_owner){ 100, 5 });
+	cr_expect_not(seat_is_known(&table, 100));
+	after = take(100, 5);
 	cr_expect_not(seat_is_taken(&table, before));
 	cr_expect(seat_is_taken(&table, after));
+	cr_expect(seat_is_taken(&table, other));
+}
+
+Test(seat, threads_that_come_at_once_void_nothing_of_each_other)
+{
+	seat_t first = take(100, 5), second = take(100, 5);
+
+	cr_expect(seat_is_taken(&table, first));
+	cr_expect(seat_is_taken(&table, second));
 }
 
 Test(seat, a_reused_pid_is_another_process)

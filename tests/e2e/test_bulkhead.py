@@ -44,6 +44,14 @@ for _ in range(3):
 	print(s.recv(65536) != b'')
 '''
 
+# Holds a call, then becomes a program that lives on without it.
+BECOMES_ANOTHER = r'''
+import os, socket, sys
+s = socket.socket()
+print(s.connect_ex(('127.0.0.1', int(sys.argv[1]))), flush=True)
+os.execv(sys.executable, [sys.executable, '-c', 'print("became another", flush=True); input()'])
+'''
+
 
 class Bulkhead(harness.Case):
 	def setUp(self):
@@ -81,6 +89,13 @@ class Bulkhead(harness.Case):
 		harness.wait_until(lambda: self.in_flight() == 9, 10, 'a place came back')
 		again = self.caller(1)
 		self.assertEqual(self.lines(again, 1), ['began'])
+
+	def test_what_a_process_held_before_an_exec_comes_back(self):
+		self.rule('concurrency=1')
+		changed = self.start([harness.PYTHON, '-c', BECOMES_ANOTHER, str(self.target.port)],
+			stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+		self.assertEqual(self.lines(changed, 2), ['0', 'became another'])
+		self.assertEqual(self.lines(self.caller(1), 1), ['began'])
 
 	def test_a_blocking_caller_waits_its_turn_and_is_served(self):
 		self.rule('concurrency=2 queue=1 queue-wait=30s')

@@ -86,6 +86,68 @@ Test(holder, threads_that_come_at_once_have_one_seat_that_is_taken)
 	cr_expect(seat_is_taken(&runtime.segment->seats, own_seat()));
 }
 
+#define THREADS 4
+#define ROUNDS	200
+
+static pthread_barrier_t together;
+static place_t places_of[THREADS];
+
+static void *take_first_places(void *place)
+{
+	for (int round = 0; round < ROUNDS; round++) {
+		struct bulkhead bulkhead;
+
+		pthread_barrier_wait(&together);
+		bulkhead = the_bulkhead();
+		bulkhead_take(&bulkhead, holder_ready(), THREADS, place);
+		pthread_barrier_wait(&together);
+		pthread_barrier_wait(&together);
+	}
+	return NULL;
+}
+
+static bool this_one_is_alive(struct seat_owner owner)
+{
+	return owner.pid == runtime.pid;
+}
+
+Test(holder, what_threads_take_at_once_is_all_held)
+{
+	struct bulkhead bulkhead = the_bulkhead();
+	pthread_t threads[THREADS];
+	uint32_t lost = 0;
+
+	pthread_barrier_init(&together, NULL, THREADS + 1);
+	for (size_t i = 0; i < THREADS; i++)
+		cr_assert_eq(pthread_create(&threads[i], NULL, take_first_places, &places_of[i]),
+				0);
+	for (int round = 0; round < ROUNDS; round++) {
+		/* As in a child, which has no seat yet. */
+		holder_leave();
+		pthread_barrier_wait(&together);
+		pthread_barrier_wait(&together);
+		lost += bulkhead_reclaim(&bulkhead, this_one_is_alive);
+		for (size_t i = 0; i < THREADS; i++)
+			holder_give(cell, places_of[i]);
+		pthread_barrier_wait(&together);
+	}
+	for (size_t i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	cr_expect_eq(lost, 0);
+}
+
+Test(holder, what_was_held_before_an_exec_is_void)
+{
+	struct bulkhead bulkhead = the_bulkhead();
+	place_t place;
+
+	cr_assert(take(&place));
+	holder_forked();
+	holder_start();
+	cr_expect_eq(bulkhead_reclaim(&bulkhead, this_one_is_alive), 1);
+	cr_expect(take(&place));
+}
+
 Test(holder, a_place_that_is_given_back_can_be_taken_again)
 {
 	place_t place, other;

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -250,6 +251,7 @@ static pid_t start_process(void)
 		exit(2);
 	if (child > 0)
 		return child;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	work_in_threads(THREADS);
 	_exit(0);
 }
