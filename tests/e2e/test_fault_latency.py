@@ -73,8 +73,9 @@ class _Loop(_Late):
 		loop = self.loop()
 		loop.turn(self.other, 100)
 		took = loop.turn(self.port, 100)
-		self.assertLate('the last of a hundred connections', [took['connected']])
+		print(f'# {type(self).__name__}, a hundred side by side: connections {took["connected"]:.0f} ms, all {took["ended"]:.0f}')
 		self.assertEqual(len(took['second']), 100)
+		self.assertGreaterEqual(took['ended'], 0 if harness.BARE else 2 * DELAY)
 		self.assertLess(took['connected'], 450 if chaos.STRICT else 100 * DELAY / 3)
 		self.assertLess(took['ended'], 900 if chaos.STRICT else 200 * DELAY / 3)
 
