@@ -13,10 +13,12 @@ how, port, count = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
 	if how == 'connected':
 		s.connect(('127.0.0.1', port))
-	s.settimeout(10)
+	s.settimeout(0.5)
 	def attempt(function, *arguments):
 		try:
 			return function(*arguments)
+		except socket.timeout:
+			pass
 		except OSError as error:
 			print(type(error).__name__, error)
 	def send(text):
