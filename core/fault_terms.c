@@ -40,7 +40,7 @@ static const struct fault_term table[] = {
 		.kind = FAULT_TIMEOUT, .where = CONNECT, ONLY_PER_CONNECTION, TCP,
 		FIELD(duration, delay_ns), RANGE(0, DAY_NS, "a duration from 0s to 24h"),
 		.is_optional = true },
-	{ "hang", "hang", "the peer falls silent and stays connected",
+	{ "hang", "hang", "connects get no answer; with per=call, requests get none",
 		.kind = FAULT_HANG, .where = CONNECT | DATA, PER_CONNECTION, TCP },
 	{ "reset", "reset[=BYTES]", "the connection is reset, at once or after BYTES",
 		.kind = FAULT_RESET, .where = DATA, .direction = FAULT_IN, PER_CONNECTION, TCP,

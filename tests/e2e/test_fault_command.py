@@ -684,6 +684,16 @@ class Check(_Command):
 		program = [tuple(part.strip() for part in re.split(r'\s{2,}', line.strip(), maxsplit=1))
 			for line in self.good('help', 'faults').splitlines() if line.startswith('  ')]
 		self.assertEqual([(form.replace('\\(ti', '~'), meaning) for form, meaning in manual], program)
+		with open(os.path.join(harness.ROOT, 'README.md'), encoding='utf-8') as file:
+			readme = file.read()
+		self.assertIn(f'| `hang` | {dict(program)["hang"]} |', readme.replace('`per=call`', 'per=call'))
+
+	def test_what_the_readme_types_is_on_the_path(self):
+		with open(os.path.join(harness.ROOT, 'README.md'), encoding='utf-8') as file:
+			readme = file.read()
+		set_up = readme.split('\n## Set-up\n')[1]
+		self.assertLess(set_up.index('export PATH=$PWD/build/cli:$PATH'), set_up.index('\nshunt '))
+		self.assertNotIn('\nbuild/cli/shunt ', readme)
 
 
 if __name__ == '__main__':
