@@ -391,8 +391,10 @@ class Flap(chaos.Case):
 		samples = [line.split() for line in result.stdout.splitlines()]
 		samples = [(float(before), float(after), error == '111') for before, after, error in samples]
 		self.assertEqual({down for _, _, down in samples}, {True, False}, result)
-		first = int((samples[0][0] - began) * 1000)
-		fitting = [offset for offset in range(first + 1) if self.fits(samples, began + offset / 1000)]
+		# In steps of a tenth of a millisecond; where it changes tells most.
+		changes = [one for pair in zip(samples, samples[1:]) if pair[0][2] != pair[1][2] for one in pair]
+		first = int((samples[0][0] - began) * 10000)
+		fitting = any(self.fits(changes + samples, began + offset / 10000) for offset in range(first + 1))
 		self.assertTrue(fitting, (began, samples[0], [s for s, t in zip(samples, samples[1:]) if s[2] != t[2]]))
 
 	@staticmethod
