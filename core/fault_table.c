@@ -89,8 +89,29 @@ static struct fault_record *find(const struct search *search)
 	return NULL;
 }
 
+/* An environment's rule yields where it was used before: so the one unused longest goes, and the
+ * rules of one process, which are all used when it starts, take nothing from each other. */
+static struct fault_record *unused_longest(const struct search *search, uint64_t *ret_key)
+{
+	struct fault_record *chosen = NULL;
+	uint64_t oldest_ns = search->now_ns;
+
+	for (uint32_t i = 0; i < FAULT_TABLE_SIZE; i++) {
+		struct fault_record *record = &search->table->records[i];
+		uint64_t key = atomic_load_explicit(&record->key, memory_order_acquire);
+		uint64_t used_ns = load(&record->used_ns);
+
+		if (state_of(key) != RECORD_LIVE || load(&record->ends_ns) || used_ns >= oldest_ns)
+			continue;
+		chosen = record;
+		oldest_ns = used_ns;
+		*ret_key = key;
+	}
+	return chosen;
+}
+
 /* A claim of this rule that stands, else the first record that nobody has, else the first that
- * nobody wants; NULL where there is none. */
+ * nobody wants, else the one that was wanted least; NULL where there is none. */
 static struct fault_record *choose(const struct search *search, uint64_t *ret_key)
 {
 	struct fault_record *chosen = NULL;
@@ -111,7 +132,7 @@ static struct fault_record *choose(const struct search *search, uint64_t *ret_ke
 			break;
 		is_empty = empties;
 	}
-	return chosen;
+	return chosen ? chosen : unused_longest(search, ret_key);
 }
 
 /* Is no other record this rule's, now that the claim shows? If not, the claim was given back. */

@@ -24,14 +24,16 @@ struct fault_table {
 };
 
 /*
- * The record of a rule, made if missing; NULL where all are taken. `run` tells runs of `shunt run`
- * apart (0: none): each begins with number 1. One that was forgotten begins anew. For start-up.
+ * The record of a rule, made if missing. `run` tells runs of `shunt run` apart (0: none): each
+ * begins with number 1. One that was forgotten begins anew. Where all are taken, the environment's
+ * that was unused longest is given away, which whoever has it sees by its key; NULL where all are
+ * of rules added by hand that go on, or in use at now_ns or later. For start-up.
  */
 struct fault_record *fault_table_claim(struct fault_table *table, const struct fault *fault,
 		const char *text, uint64_t run, uint64_t now_ns);
 
 /* By hand: adds a rule that fault_parse() found good, until ends_ns, in place of an added one of
- * that name. False where all records are taken or the text is too long. */
+ * that name. False where no record is to be had (fault_table_claim()) or the text is too long. */
 bool fault_table_add(struct fault_table *table, const struct fault *fault, const char *text,
 		uint64_t ends_ns, uint64_t now_ns);
 

@@ -39,6 +39,39 @@ static void rule_publish(struct fault_rule *rule)
 	atomic_fetch_add_explicit(&fault_rules.count, 1, memory_order_release);
 }
 
+static uint64_t load(const _Atomic uint64_t *word)
+{
+	return atomic_load_explicit(word, memory_order_relaxed);
+}
+
+static void keep(_Atomic uint64_t *own, uint64_t value)
+{
+	atomic_store_explicit(own, value, memory_order_relaxed);
+}
+
+uint32_t fault_rule_connection(struct fault_rule *rule, uint64_t now_ns)
+{
+	struct fault_record *record = fault_rule_record(rule);
+	uint32_t number = fault_record_connection(record, now_ns);
+
+	if (record != &rule->own)
+		keep(&rule->own.connections, number);
+	return number;
+}
+
+bool fault_rule_strike(struct fault_rule *rule, uint64_t now_ns)
+{
+	struct fault_record *record = fault_rule_record(rule);
+
+	if (!fault_record_strike(record, &rule->fault, now_ns))
+		return false;
+	if (record != &rule->own) {
+		keep(&rule->own.injected, load(&record->injected));
+		keep(&rule->own.struck_ns, load(&record->struck_ns));
+	}
+	return true;
+}
+
 static void take_own(const struct fault *fault, uint64_t now_ns)
 {
 	struct fault_rule *rule = rule_next();
@@ -50,10 +83,11 @@ static void take_own(const struct fault *fault, uint64_t now_ns)
 	rule->fault = *fault;
 	rule->record = fault_table_claim(&runtime.segment->faults, fault, text, runtime.config.run,
 			now_ns);
-	if (!rule->record) {
+	if (!rule->record)
 		rule->record = &rule->own;
-		atomic_store_explicit(&rule->own.began_ns, now_ns, memory_order_relaxed);
-	}
+	rule->key = load(&rule->record->key);
+	keep(&rule->own.began_ns, rule->record == &rule->own ? now_ns :
+			load(&rule->record->began_ns));
 	rule_publish(rule);
 }
 
@@ -62,7 +96,7 @@ static struct fault_rule *find_added(uint64_t key)
 	uint32_t count = fault_rules_count();
 
 	for (uint32_t i = 0; i < count; i++) {
-		if (fault_rules.rules[i].added_key == key)
+		if (fault_rules.rules[i].is_added && fault_rules.rules[i].key == key)
 			return &fault_rules.rules[i];
 	}
 	return NULL;
@@ -86,7 +120,8 @@ static void take_added(uint32_t index)
 	if (!fault_is_for(&rule->fault, own_program, (uint32_t)getauxval(AT_EUID)))
 		return;
 	rule->record = record;
-	rule->added_key = view.key;
+	rule->key = view.key;
+	rule->is_added = true;
 	rule_publish(rule);
 	log_line("%s: fault rule added: %s", view.name, view.text);
 }
@@ -96,7 +131,7 @@ static void forget_added(void)
 	uint32_t count = fault_rules_count();
 
 	for (uint32_t i = 0; i < count; i++) {
-		if (fault_rules.rules[i].added_key)
+		if (fault_rules.rules[i].is_added)
 			atomic_store_explicit(&fault_rules.rules[i].is_gone, true,
 					memory_order_relaxed);
 	}
@@ -145,15 +180,16 @@ void fault_rules_refresh(uint64_t now_ns)
 	errno = error;
 }
 
-bool fault_rule_is_over(const struct fault_rule *rule, uint64_t now_ns)
+bool fault_rule_is_over(struct fault_rule *rule, uint64_t now_ns)
 {
 	const struct fault *fault = &rule->fault;
-	uint64_t elapsed_ns = clock_elapsed_ns(atomic_load_explicit(&rule->record->began_ns,
-				memory_order_relaxed), now_ns);
+	struct fault_record *record = fault_rule_record(rule);
+	uint64_t elapsed_ns = clock_elapsed_ns(load(&record->began_ns), now_ns);
 
 	if (atomic_load_explicit(&rule->is_gone, memory_order_relaxed))
 		return true;
-	if (rule->added_key && fault_record_is_over(rule->record, now_ns))
+	/* Of an added rule the record is given away only when its time is over. */
+	if (rule->is_added && (record == &rule->own || fault_record_is_over(record, now_ns)))
 		return true;
 	return (fault->expire_ns && elapsed_ns >= fault->expire_ns) ||
 			(fault->for_ns && elapsed_ns >= fault->after_ns + fault->for_ns);
@@ -169,9 +205,9 @@ uint32_t fault_rules_match(const struct endpoint *endpoint, enum fault_protocol 
 
 		if (rule->fault.is_lookup == endpoint->is_lookup &&
 				rule->fault.protocol == protocol)
-			fault_record_seen(rule->record);
+			fault_record_seen(fault_rule_record(rule));
 		if (!fault_matches(&rule->fault, endpoint, protocol) ||
-				(rule->added_key && fault_rule_is_over(rule, now_ns)))
+				(rule->is_added && fault_rule_is_over(rule, now_ns)))
 			continue;
 		if (rule->fault.target.is_excluded)
 			return 0;
@@ -200,7 +236,7 @@ bool fault_rules_have_datagrams(uint64_t now_ns)
 	uint32_t count = fault_rules_count();
 
 	for (uint32_t i = 0; i < count; i++) {
-		const struct fault_rule *rule = &fault_rules.rules[i];
+		struct fault_rule *rule = &fault_rules.rules[i];
 
 		if (rule->fault.protocol == FAULT_UDP && !rule->fault.is_lookup &&
 				!rule->fault.target.is_excluded &&

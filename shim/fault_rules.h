@@ -20,9 +20,10 @@
 
 struct fault_rule {
 	struct fault fault;
-	struct fault_record *record; /* never NULL */
-	struct fault_record own;     /* where the segment had no room for it */
-	uint64_t added_key;          /* of one added by hand; 0: it is the environment's */
+	struct fault_record *record; /* fault_rule_record() */
+	uint64_t key;                /* the record's, while it is this rule's */
+	struct fault_record own;     /* where the segment has no room for it, or no more */
+	bool is_added;               /* by hand; else it is the environment's */
 	_Atomic uint64_t told_ns;    /* last event about it */
 	_Atomic bool is_gone;        /* cleared by hand */
 };
@@ -60,8 +61,22 @@ static inline struct fault_rule *fault_rule_at(uint32_t index)
 	return &fault_rules.rules[index];
 }
 
+/* What is counted for it. One that the segment gave to another rule goes on in a record of this
+ * process, with the numbers that were reached. */
+static inline struct fault_record *fault_rule_record(struct fault_rule *rule)
+{
+	if (__builtin_expect(atomic_load_explicit(&rule->record->key, memory_order_relaxed) !=
+			rule->key, 0))
+		return &rule->own;
+	return rule->record;
+}
+
+/* As fault_record_connection() and fault_record_strike(). */
+uint32_t fault_rule_connection(struct fault_rule *rule, uint64_t now_ns);
+bool fault_rule_strike(struct fault_rule *rule, uint64_t now_ns);
+
 /* Has it come to its end: cleared, or its time is over? */
-bool fault_rule_is_over(const struct fault_rule *rule, uint64_t now_ns);
+bool fault_rule_is_over(struct fault_rule *rule, uint64_t now_ns);
 
 /* Numbers of the rules that apply to an endpoint, at most `room`, in order; how many. None where a
  * rule ^target keeps it out. */

@@ -6,10 +6,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/single_threaded.h>
 #include <sys/syscall.h>
 
 #include "core/clock.h"
 #include "shim/below.h"
+#include "shim/epoll_set.h"
 #include "shim/fd_table.h"
 #include "shim/hold_wait.h"
 #include "shim/inside.h"
@@ -80,9 +82,13 @@ int hold_epoll_ctl(int set, int operation, int fd, struct epoll_event *event)
 
 	if (process_is_vfork_child() || !is_readable(operation, event))
 		return below()->epoll_ctl(set, operation, fd, event);
+	if (!holds_are_expected()) {
+		epoll_set_saw(set);
+		return below()->epoll_ctl(set, operation, fd, event);
+	}
 	if (!registration_is_for(fd))
 		return control_other(set, operation, fd, event);
-	if (!registrations_know(set) || !own_calls_begin())
+	if (!epoll_set_know(set) || !own_calls_begin())
 		return below()->epoll_ctl(set, operation, fd, event);
 	signals = registrations_lock(fd);
 	result = control_locked(set, operation, fd, event);
@@ -143,6 +149,15 @@ static int events_told(int set, struct epoll_event *events, int count, uint64_t 
 	return told;
 }
 
+/* Is what comes from it looked at? */
+static bool is_known(int set)
+{
+	if (holds_are_expected())
+		return epoll_set_know(set);
+	epoll_set_saw(set);
+	return false;
+}
+
 struct question {
 	int set;
 	struct epoll_event *events;
@@ -168,13 +183,15 @@ static int round_wait(const struct question *question, uint64_t until_ns, uint64
 static int waited(const struct question *question, uint64_t duration_ns)
 {
 	uint64_t now_ns = clock_now_ns(), end_ns = hold_wait_end_ns(now_ns, duration_ns);
-	bool is_known = registrations_know(question->set);
 
 	for (;;) {
 		uint64_t until_ns = hold_wait_until_ns(0, end_ns, now_ns);
-		int count = round_wait(question, until_ns, now_ns), told;
+		int count, told;
 
-		if (count < 0 || (count && !is_known))
+		is_known(question->set);
+		count = round_wait(question, until_ns, now_ns);
+		/* Another thread may have made it so meanwhile. */
+		if (count < 0 || (count && !is_known(question->set)))
 			return count;
 		now_ns = clock_now_ns();
 		told = events_told(question->set, question->events, count, now_ns);
@@ -187,9 +204,15 @@ static int waited(const struct question *question, uint64_t duration_ns)
 	}
 }
 
+/* Without threads, nothing that is held comes to be in the midst of a wait. */
+static bool passes(void)
+{
+	return (!holds_are_expected() && __libc_single_threaded) || process_is_vfork_child();
+}
+
 int hold_epoll_wait(int set, struct epoll_event *events, int room, int timeout)
 {
-	if (process_is_vfork_child())
+	if (passes())
 		return below()->epoll_wait(set, events, room, timeout);
 	return waited(&(struct question){ set, events, room, NULL, PLAIN },
 			hold_wait_of_ms(timeout));
@@ -198,7 +221,7 @@ int hold_epoll_wait(int set, struct epoll_event *events, int room, int timeout)
 int hold_epoll_pwait(int set, struct epoll_event *events, int room, int timeout,
 		const sigset_t *mask)
 {
-	if (process_is_vfork_child())
+	if (passes())
 		return below()->epoll_pwait(set, events, room, timeout, mask);
 	return waited(&(struct question){ set, events, room, mask, MASKED },
 			hold_wait_of_ms(timeout));
@@ -209,7 +232,7 @@ int hold_epoll_pwait2(int set, struct epoll_event *events, int room,
 {
 	uint64_t duration_ns;
 
-	if (process_is_vfork_child() || (timeout && !pointer_may_be_read(timeout)) ||
+	if (passes() || (timeout && !pointer_may_be_read(timeout)) ||
 			!hold_wait_of_timespec(timeout, &duration_ns))
 		return below()->epoll_pwait2(set, events, room, timeout, mask);
 	return waited(&(struct question){ set, events, room, mask, PRECISE }, duration_ns);

@@ -143,7 +143,7 @@ static int waited_aside(const struct question *question, uint64_t duration_ns,
  * it to refuse. */
 static bool concerns(const struct pollfd *entries, nfds_t count)
 {
-	if (process_is_vfork_child() || count > fd_table.size ||
+	if (!holds_are_expected() || process_is_vfork_child() || count > fd_table.size ||
 			(count && !pointer_may_be_read(entries)))
 		return false;
 	if (holds_exist())

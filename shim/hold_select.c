@@ -196,7 +196,7 @@ static bool held(const struct question *question, uint64_t now_ns, int *ret_resu
 /* Is there anything to be held, in the wait or by whom it delays? */
 static bool concerns(const struct question *question)
 {
-	if (process_is_vfork_child() || question->count < 0 ||
+	if (!holds_are_expected() || process_is_vfork_child() || question->count < 0 ||
 			(uint32_t)question->count > fd_table.size)
 		return false;
 	for (int i = 0; i < SETS; i++) {

@@ -21,10 +21,10 @@
 /* What is over when the attempt is. */
 #define KINDS_OF_ATTEMPT (KIND(REFUSE) | KIND(UNREACHABLE) | KIND(TIMEOUT) | KIND(MAXCONN))
 
-static uint64_t elapsed_ns(const struct fault_rule *rule, uint64_t now_ns)
+static uint64_t elapsed_ns(struct fault_rule *rule, uint64_t now_ns)
 {
-	return clock_elapsed_ns(atomic_load_explicit(&rule->record->began_ns, memory_order_relaxed),
-			now_ns);
+	return clock_elapsed_ns(atomic_load_explicit(&fault_rule_record(rule)->began_ns,
+				memory_order_relaxed), now_ns);
 }
 
 static struct fault_choice choose_replayed(const struct fault *fault, struct fault_unit unit)
@@ -41,7 +41,7 @@ struct fault_choice inject_choose_unit(const struct inject_unit *unit, uint64_t 
 	struct fault_rule *rule = unit->rule;
 	struct fault_choice choice;
 
-	fault_record_matched(rule->record);
+	fault_record_matched(fault_rule_record(rule));
 	if (fault_report_is_replayed())
 		choice = choose_replayed(&rule->fault, unit->unit);
 	else if (fault_rule_is_over(rule, now_ns))
@@ -52,7 +52,7 @@ struct fault_choice inject_choose_unit(const struct inject_unit *unit, uint64_t 
 	if (choice.reason == FAULT_STRIKES && runtime.observe)
 		choice.reason = FAULT_BY_MODE;
 	if (choice.reason != FAULT_STRIKES)
-		fault_record_suppressed(rule->record, choice.reason);
+		fault_record_suppressed(fault_rule_record(rule), choice.reason);
 	return choice;
 }
 
@@ -66,7 +66,7 @@ static void write_event(const struct inject_unit *unit, uint64_t now_ns)
 		.kind = EVENT_INJECTED,
 		.pid = runtime.pid,
 		.detail = (uint32_t)atomic_load_explicit(
-				&rule->record->injected, memory_order_relaxed),
+				&fault_rule_record(rule)->injected, memory_order_relaxed),
 		.is_lookup = rule->fault.is_lookup,
 	};
 
@@ -89,11 +89,12 @@ bool inject_unit_strikes(const struct inject_unit *unit, uint64_t value, uint64_
 	};
 
 	if (fault_report_is_replayed()) {
-		atomic_fetch_add_explicit(&rule->record->injected, 1, memory_order_relaxed);
+		atomic_fetch_add_explicit(&fault_rule_record(rule)->injected, 1,
+				memory_order_relaxed);
 	} else if (fault_rule_is_over(rule, now_ns)) {
-		fault_record_suppressed(rule->record, FAULT_BY_TIME);
+		fault_record_suppressed(fault_rule_record(rule), FAULT_BY_TIME);
 		return false;
-	} else if (!fault_record_strike(rule->record, &rule->fault, now_ns)) {
+	} else if (!fault_rule_strike(rule, now_ns)) {
 		return false;
 	}
 	text_copy(injection.rule, sizeof(injection.rule), rule->fault.name);
@@ -145,16 +146,15 @@ static void choose(const struct slot *slot, struct strike *strike, uint64_t now_
 static struct strike *add_rule(struct slot *slot, uint32_t rule, uint64_t now_ns)
 {
 	struct strike *strike = slot_room(slot);
-	struct fault_record *record = fault_rule_at(rule)->record;
 
 	if (!strike) {
-		fault_record_suppressed(record, FAULT_IMPOSSIBLE);
+		fault_record_suppressed(fault_rule_record(fault_rule_at(rule)), FAULT_IMPOSSIBLE);
 		return NULL;
 	}
 	atomic_store_explicit(&strike->rule, rule, memory_order_relaxed);
-	atomic_store_explicit(&strike->connection, fault_record_connection(record, now_ns),
-			memory_order_relaxed);
-	slot_add(slot);
+	atomic_store_explicit(&strike->connection,
+			fault_rule_connection(fault_rule_at(rule), now_ns), memory_order_relaxed);
+	slot_add(slot, strike);
 	return strike;
 }
 
@@ -185,7 +185,7 @@ void inject_is_suppressed(struct slot *slot, struct strike *strike, enum fault_r
 	if (!atomic_compare_exchange_strong_explicit(&strike->state, &state, STRIKE_DONE,
 			    memory_order_acq_rel, memory_order_relaxed))
 		return;
-	fault_record_suppressed(rule_of(strike)->record, reason);
+	fault_record_suppressed(fault_rule_record(rule_of(strike)), reason);
 	slot_count_kinds(slot);
 }
 
@@ -297,7 +297,7 @@ static void begin_call(struct slot *slot, uint64_t now_ns)
 	for (uint32_t i = 0; i < count; i++) {
 		if (!is_of_call(&slot->strikes[i]))
 			continue;
-		fault_record_seen(rule_of(&slot->strikes[i])->record);
+		fault_record_seen(fault_rule_record(rule_of(&slot->strikes[i])));
 		choose(slot, &slot->strikes[i], now_ns);
 	}
 	slot_count_kinds(slot);

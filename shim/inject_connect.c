@@ -184,9 +184,15 @@ static void strike_attempt(struct attempt *attempt)
 	inject_attempt_ended(attempt->slot);
 }
 
+/* Only then it matters whether the program waits. */
+static bool may_be_late(const struct slot *slot)
+{
+	return slot_has_kind(slot, FAULT_LATENCY) || slot_has_kind(slot, FAULT_TIMEOUT);
+}
+
 static int connect_under_faults(struct attempt *attempt)
 {
-	attempt->is_blocking = socket_is_blocking(attempt->fd);
+	attempt->is_blocking = may_be_late(attempt->slot) && socket_is_blocking(attempt->fd);
 	strike_attempt(attempt);
 	if (attempt->delay_ns)
 		return connect_late(attempt);

@@ -65,7 +65,6 @@ static struct connection *track(int fd)
 /* The socket's number under the rule, and the place where its datagrams are counted. */
 static struct strike *strike_of(struct slot *slot, uint32_t rule, uint64_t now_ns)
 {
-	struct fault_record *record = fault_rule_at(rule)->record;
 	uint32_t count = slot_count(slot);
 	struct strike *strike;
 
@@ -78,9 +77,9 @@ static struct strike *strike_of(struct slot *slot, uint32_t rule, uint64_t now_n
 	if (!strike)
 		return NULL;
 	atomic_store_explicit(&strike->rule, rule, memory_order_relaxed);
-	atomic_store_explicit(&strike->connection, fault_record_connection(record, now_ns),
-			memory_order_relaxed);
-	slot_add(slot);
+	atomic_store_explicit(&strike->connection,
+			fault_rule_connection(fault_rule_at(rule), now_ns), memory_order_relaxed);
+	slot_add(slot, strike);
 	return strike;
 }
 
@@ -108,13 +107,13 @@ static void strike(struct fate *fate, const struct inject_unit *unit, uint64_t n
 		return;
 	if (fault->kind == FAULT_LATENCY) {
 		if (atomic_load_explicit(&own_calls.forbidden, memory_order_relaxed))
-			fault_record_suppressed(unit->rule->record, FAULT_BY_MODE);
+			fault_record_suppressed(fault_rule_record(unit->rule), FAULT_BY_MODE);
 		else if (inject_unit_strikes(unit, choice.value, now_ns))
 			fate->delay_ns += choice.value;
 		return;
 	}
 	if (datagram == DATAGRAM_PASSES || fate->datagram != DATAGRAM_PASSES) {
-		fault_record_suppressed(unit->rule->record, FAULT_IMPOSSIBLE);
+		fault_record_suppressed(fault_rule_record(unit->rule), FAULT_IMPOSSIBLE);
 		return;
 	}
 	if (!inject_unit_strikes(unit, choice.value, now_ns))

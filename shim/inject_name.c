@@ -45,7 +45,7 @@ static void strike_delay(const struct inject_unit *unit, uint64_t delay_ns, uint
 		uint64_t *until_ns)
 {
 	if (atomic_load_explicit(&own_calls.forbidden, memory_order_relaxed))
-		fault_record_suppressed(unit->rule->record, FAULT_BY_MODE);
+		fault_record_suppressed(fault_rule_record(unit->rule), FAULT_BY_MODE);
 	else if (inject_unit_strikes(unit, delay_ns, now_ns))
 		*until_ns += delay_ns;
 }
@@ -58,7 +58,7 @@ static void strike(const struct endpoint *endpoint, uint32_t number, uint64_t no
 	const struct fault *fault = &unit.rule->fault;
 	struct fault_choice choice;
 
-	unit.unit.connection = fault_record_connection(unit.rule->record, now_ns);
+	unit.unit.connection = fault_rule_connection(unit.rule, now_ns);
 	unit.unit.call = 1;
 	choice = inject_choose_unit(&unit, now_ns);
 	if (choice.reason != FAULT_STRIKES)
@@ -67,7 +67,7 @@ static void strike(const struct endpoint *endpoint, uint32_t number, uint64_t no
 	if (fault->kind == FAULT_LATENCY) {
 		strike_delay(&unit, choice.value, now_ns, until_ns);
 	} else if (verdict->kind != FAULT_KIND_COUNT) {
-		fault_record_suppressed(unit.rule->record, FAULT_IMPOSSIBLE);
+		fault_record_suppressed(fault_rule_record(unit.rule), FAULT_IMPOSSIBLE);
 	} else if (inject_unit_strikes(&unit, choice.value, now_ns)) {
 		verdict->kind = fault->kind;
 		verdict->address = fault->address;

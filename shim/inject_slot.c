@@ -3,6 +3,12 @@
 
 #include <sys/mman.h>
 
+#include "shim/withheld.h"
+
+#define KIND(kind) (1u << FAULT_##kind)
+/* Those that do not let a program wait for what it may not see yet. */
+#define KINDS_HELD (KIND(LATENCY) | KIND(TIMEOUT) | KIND(RATE) | KIND(SLOWCLOSE) | KIND(EAGAIN))
+
 static struct slot *slots;
 
 bool slots_start(void)
@@ -80,8 +86,10 @@ struct strike *slot_room(struct slot *slot)
 	return strike;
 }
 
-void slot_add(struct slot *slot)
+void slot_add(struct slot *slot, const struct strike *strike)
 {
+	if (KINDS_HELD >> strike_fault(strike)->kind & 1)
+		holds_expect();
 	atomic_fetch_add_explicit(&slot->count, 1, memory_order_release);
 }
 

@@ -76,9 +76,10 @@ bool slot_is_valid(const struct slot *slot, const struct connection *connection)
  * rule was (call 0: its next one is the first that is looked at). */
 void slot_begin(struct slot *slot, const struct connection *connection, uint32_t call);
 
-/* Room for one more rule, not yet in use; NULL where there is none. slot_add() puts it to use. */
+/* Room for one more rule, not yet in use; NULL where there is none. slot_add() puts it to use, with
+ * its rule. */
 struct strike *slot_room(struct slot *slot);
-void slot_add(struct slot *slot);
+void slot_add(struct slot *slot, const struct strike *strike);
 bool slot_has_rule(const struct slot *slot, uint32_t rule);
 
 /* Of the rule's strikes which are armed or on: after a change of a state. */

@@ -9,7 +9,6 @@
 #include <time.h>
 
 #include "shim/fd_table.h"
-#include "shim/fdinfo.h"
 #include "shim/own_call.h"
 #include "shim/raw.h"
 #include "shim/thread.h"
@@ -315,7 +314,7 @@ bool registrations_same(int set, uint64_t data)
 	return false;
 }
 
-static void forget_set(int set)
+void registrations_forget(int set)
 {
 	uint32_t end = atomic_load_explicit(&registrations.end, memory_order_acquire);
 
@@ -336,39 +335,4 @@ static void forget_set(int set)
 			registration_free(registration);
 		registrations_unlock(fd, signals);
 	}
-}
-
-static void record(int set, int fd, uint32_t events, uint64_t data)
-{
-	struct registration *registration;
-	uint64_t signals;
-
-	if (!registration_is_for(fd)) {
-		registration_other(data);
-		return;
-	}
-	signals = registrations_lock(fd);
-	/* What the hook has seen meanwhile is newer. */
-	if (!registration_find(set, fd)) {
-		registration = registration_claim(set, fd);
-		if (registration)
-			registration_fill(registration, events, data);
-	}
-	registrations_unlock(fd, signals);
-}
-
-bool registrations_know(int set)
-{
-	enum fd_kind kind = fd_table_kind(set);
-
-	if (kind == FD_EPOLL)
-		return true;
-	if (kind != FD_OTHER || (uint32_t)set >= fd_table.size || !own_calls_begin())
-		return false;
-	forget_set(set);
-	/* First, and then read: what another thread registers from now on is not overwritten. */
-	fd_table_set(set, FD_EPOLL);
-	fdinfo_each(set, record);
-	own_calls_end();
-	return true;
 }

@@ -80,12 +80,8 @@ void registration_other(uint64_t data);
 uint32_t registration_candidates(int set, uint64_t data, int fds[CANDIDATES_MAX],
 		bool *ret_is_certain);
 
-/*
- * The set's descriptor was seen. For the first time since it was opened: what its number named
- * before is forgotten, and what was registered unseen (before faults began, by another process, by
- * another descriptor of the same set) is read from the kernel. False: it cannot be known.
- */
-bool registrations_know(int set);
+/* What its number names is another set now: whatever was recorded of it is so no more. */
+void registrations_forget(int set);
 
 /* By which number the registrations of that set are recorded: one of several may name it (dup). */
 int registrations_name(int set);

@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
+#include "shim/epoll_set.h"
 #include "shim/fd_table.h"
 #include "shim/halves.h"
 #include "shim/inside.h"
@@ -30,6 +31,14 @@ bool withheld_start(hold_ask *ask)
 {
 	ask_whom = ask;
 	return registrations_start();
+}
+
+_Atomic bool withheld_is_expected;
+
+void holds_expect(void)
+{
+	if (!holds_are_expected())
+		atomic_store_explicit(&withheld_is_expected, true, memory_order_release);
 }
 
 bool hold_is_possible(void)
@@ -317,6 +326,7 @@ void hold_again(int fd)
 
 	if (!hold_is_possible() || !registrations.all || !own_calls_begin())
 		return;
+	epoll_sets_know_seen();
 	signals = registrations_lock(fd);
 	while ((registration = registration_next(fd, &position))) {
 		if (has_spent_edge(registration))

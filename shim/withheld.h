@@ -12,6 +12,7 @@
 #ifndef SHUNT_SHIM_WITHHELD_H
 #define SHUNT_SHIM_WITHHELD_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/epoll.h>
@@ -28,6 +29,21 @@ typedef struct hold_times hold_ask(int fd, uint32_t events, uint64_t now_ns);
 
 /* Whom to ask. False without memory. */
 bool withheld_start(hold_ask *ask);
+
+/*
+ * From now on something may be held in this process: until then a wait costs one comparison, and
+ * nothing is known of epoll sets. A set that is seen afterwards is read from the kernel, and its
+ * edges, of which some may be spent by then, are reported anew.
+ */
+void holds_expect(void);
+
+extern _Atomic bool withheld_is_expected __attribute__((visibility("hidden")));
+
+static inline bool holds_are_expected(void)
+{
+	return __builtin_expect(atomic_load_explicit(&withheld_is_expected, memory_order_acquire),
+			0);
+}
 
 /* Asks, of a connection; anything else is not held. */
 struct hold_times withheld_ask(int fd, uint32_t events, uint64_t now_ns);

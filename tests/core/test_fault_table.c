@@ -119,12 +119,47 @@ Test(fault_table, when_it_is_full_forgotten_rules_and_those_that_are_over_yield)
 	cr_expect_null(claim("NEW", "redis refuse", 0, NOW));
 	cr_expect_not(add("NEW", "redis refuse", NOW + SECOND, NOW));
 	cr_expect_eq(claim("NEW", "redis refuse", 0, NOW + 5 * SECOND), &table.records[0]);
-	cr_expect_null(claim("NEWER", "redis refuse", 0, NOW + FAULT_FORGOTTEN_NS));
 	struct fault_record *record = claim("NEWER", "redis refuse", 0,
 			NOW + FAULT_FORGOTTEN_NS + 2);
 	cr_expect_eq(record, &table.records[1]);
 	cr_expect_str_eq(record->name, "NEWER");
 	cr_expect_eq(record->connections, 0);
+}
+
+Test(fault_table, when_it_is_full_the_rule_that_was_unused_longest_yields)
+{
+	struct fault_record *records[FAULT_TABLE_SIZE];
+	uint64_t key;
+
+	cr_assert(add("ADDED", "redis refuse", NOW + 100 * SECOND, NOW));
+	for (uint64_t run = 1; run < FAULT_TABLE_SIZE; run++)
+		records[run] = claim("R", "redis refuse", run, NOW + run);
+	fault_record_connection(records[1], NOW + 50);
+	key = records[2]->key;
+	cr_expect_eq(claim("NEW", "redis refuse", 0, NOW + 60), records[2]);
+	cr_expect_null(fault_table_at(&table, (uint32_t)(records[2] - table.records), key));
+	cr_expect(add("BY_HAND", "redis refuse", NOW + 100 * SECOND, NOW + 61));
+	cr_expect_str_eq(records[3]->name, "BY_HAND");
+	cr_expect_eq(claim("R", "redis refuse", 1, NOW + 62), records[1]);
+	cr_expect_eq(records[1]->connections, 1);
+}
+
+Test(fault_table, rules_of_one_process_take_nothing_from_each_other)
+{
+	struct fault_record *records[FAULT_TABLE_SIZE];
+	char name[16];
+
+	for (uint64_t now_ns = NOW; now_ns < NOW + 3 * SECOND; now_ns += SECOND) {
+		for (int i = 0; i < FAULT_TABLE_SIZE; i++) {
+			struct fault_record *record;
+
+			snprintf(name, sizeof(name), "R%d", i);
+			record = claim(name, "redis refuse", 7, now_ns);
+			cr_expect(now_ns == NOW || record == records[i]);
+			records[i] = record;
+		}
+		cr_expect_null(claim("ONE_MORE", "redis refuse", 7, now_ns));
+	}
 }
 
 Test(fault_table, the_record_of_a_run_that_is_over_can_be_read_until_it_is_needed)

@@ -9,7 +9,9 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -55,6 +57,7 @@ static void start(void)
 	below_start();
 	cr_assert(fd_table_start());
 	cr_assert(hold_start(ask));
+	holds_expect();
 	/* The test runner has threads, or had. */
 	__libc_single_threaded = true;
 }
@@ -354,15 +357,115 @@ struct waiter {
 	int set, fd;
 	uint32_t events;
 	uint64_t ended_ns;
+	_Atomic int thread_id;
 };
 
 static void *waits(void *argument)
 {
 	struct waiter *waiter = argument;
 
+	waiter->thread_id = gettid();
 	waiter->events = waited(waiter->set, waiter->fd, -1);
 	waiter->ended_ns = clock_now_ns();
 	return NULL;
+}
+
+static bool is_in_kernel(const struct waiter *waiter)
+{
+	char path[64], text[256] = "";
+	int file;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", waiter->thread_id);
+	file = open(path, O_RDONLY);
+	if (file < 0)
+		return false;
+	cr_assert_geq(read(file, text, sizeof(text) - 1), 0);
+	close(file);
+	return strstr(text, ") S ");
+}
+
+Test(hold, nothing_is_looked_at_before_something_may_be_held)
+{
+	struct pair pair = pair_new();
+	struct pollfd entry = { pair.ends[0], POLLIN, 0 };
+	fd_set reads;
+	int set;
+
+	withheld_is_expected = false;
+	set = set_of(&pair, EPOLLIN);
+	hold_in(pair.ends[0], LONG_NS);
+	say(&pair);
+	cr_assert_eq(waited(set, pair.ends[0], -1), EPOLLIN);
+	cr_assert_eq(real()->poll(&entry, 1, -1), 1);
+	FD_ZERO(&reads);
+	FD_SET(pair.ends[0], &reads);
+	cr_assert_eq(real()->select(pair.ends[0] + 1, &reads, NULL, NULL, NULL), 1);
+	cr_assert_eq(asked, 0);
+	cr_assert_eq(fd_table_kind(set), FD_OTHER);
+}
+
+Test(hold, edges_that_were_spent_before_something_may_be_held_come_again)
+{
+	struct pair pair = pair_new();
+	uint64_t due_ns;
+	int sets[2];
+
+	withheld_is_expected = false;
+	sets[0] = set_of(&pair, EPOLLIN | EPOLLET);
+	sets[1] = set_of(&pair, EPOLLIN | EPOLLET | EPOLLEXCLUSIVE);
+	say(&pair);
+	for (int i = 0; i < 2; i++) {
+		cr_assert_eq(waited(sets[i], pair.ends[0], -1), EPOLLIN);
+		cr_assert_eq(waited(sets[i], pair.ends[0], 0), 0);
+	}
+	/* The program's next read is told to come again. */
+	holds_expect();
+	due_ns = hold_in(pair.ends[0], HOLD_NS);
+	hold_again(pair.ends[0]);
+	for (int i = 0; i < 2; i++) {
+		cr_assert_eq(waited_until(sets[i], pair.ends[0], due_ns), EPOLLIN);
+		cr_assert_eq(waited(sets[i], pair.ends[0], 0), 0);
+	}
+}
+
+Test(hold, a_thread_that_waited_before_something_may_be_held_is_told_of_a_spent_edge)
+{
+	struct pair pair = pair_new();
+	struct waiter waiter = { .fd = pair.ends[0] };
+	uint64_t due_ns;
+
+	withheld_is_expected = false;
+	waiter.set = set_of(&pair, EPOLLIN | EPOLLET);
+	say(&pair);
+	cr_assert_eq(waited(waiter.set, pair.ends[0], -1), EPOLLIN);
+	become_threaded();
+	cr_assert_eq(pthread_create(&waiter.thread, NULL, waits, &waiter), 0);
+	while (!is_in_kernel(&waiter))
+		sched_yield();
+	holds_expect();
+	due_ns = hold_in(pair.ends[0], HOLD_NS);
+	hold_again(pair.ends[0]);
+	pthread_join(waiter.thread, NULL);
+	cr_assert_eq(waiter.events, EPOLLIN);
+	cr_assert_geq(waiter.ended_ns, due_ns);
+}
+
+Test(hold, a_thread_that_waited_before_something_may_be_held_is_told_when_it_is_due)
+{
+	struct pair pair = pair_new();
+	struct waiter waiter = { .fd = pair.ends[0] };
+	uint64_t due_ns;
+
+	withheld_is_expected = false;
+	waiter.set = set_of(&pair, EPOLLIN);
+	become_threaded();
+	cr_assert_eq(pthread_create(&waiter.thread, NULL, waits, &waiter), 0);
+	holds_expect();
+	due_ns = hold_in(pair.ends[0], HOLD_NS);
+	say(&pair);
+	pthread_join(waiter.thread, NULL);
+	cr_assert_eq(waiter.events, EPOLLIN);
+	cr_assert_geq(waiter.ended_ns, due_ns);
 }
 
 Test(hold, a_thread_that_waits_already_is_woken_when_it_is_due)

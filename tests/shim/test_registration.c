@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "shim/epoll_set.h"
 #include "shim/fd_table.h"
 #include "shim/registration.h"
 #include "shim/thread.h"
@@ -146,14 +147,14 @@ Test(registration, of_a_set_are_forgotten_when_its_number_is_anothers)
 {
 	int set = epoll_create1(0);
 
-	cr_assert(registrations_know(set));
+	cr_assert(epoll_set_know(set));
 	fd_table_set(500, FD_STREAM);
 	record(set, 500, 70);
-	cr_assert(registrations_know(set));
+	cr_assert(epoll_set_know(set));
 	cr_assert_not_null(registration_find(set, 500));
 	/* As close() says. */
 	fd_table_set(set, FD_OTHER);
-	cr_assert(registrations_know(set));
+	cr_assert(epoll_set_know(set));
 	cr_assert_null(registration_find(set, 500));
 }
 
@@ -162,9 +163,9 @@ Test(registration, of_a_set_are_not_known_where_a_connection_stands)
 	struct connection *stale;
 
 	cr_assert_not_null(fd_table_connect(9, &stale));
-	cr_assert_not(registrations_know(9));
+	cr_assert_not(epoll_set_know(9));
 	cr_assert_not_null(fd_table_find(9));
-	cr_assert_not(registrations_know(-1));
+	cr_assert_not(epoll_set_know(-1));
 }
 
 Test(registration, that_nobody_saw_is_read_from_the_kernel)
@@ -180,7 +181,7 @@ Test(registration, that_nobody_saw_is_read_from_the_kernel)
 	cr_assert_eq(epoll_ctl(set, EPOLL_CTL_ADD, ends[0], &event), 0);
 	event.data.u64 = 5;
 	cr_assert_eq(epoll_ctl(set, EPOLL_CTL_ADD, pipes[0], &event), 0);
-	cr_assert(registrations_know(set));
+	cr_assert(epoll_set_know(set));
 	found = registration_find(set, ends[0]);
 	cr_assert_not_null(found);
 	cr_assert_eq(found->events, EPOLLIN | EPOLLET);
@@ -200,7 +201,7 @@ Test(registration, of_a_set_is_known_by_its_other_number)
 
 	cr_assert_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
 	cr_assert_not_null(fd_table_connect(ends[0], &stale));
-	cr_assert(registrations_know(set) && registrations_know(copy) && registrations_know(other));
+	cr_assert(epoll_set_know(set) && epoll_set_know(copy) && epoll_set_know(other));
 	cr_assert_eq(epoll_ctl(copy, EPOLL_CTL_ADD, ends[0], &event), 0);
 	record(copy, ends[0], 70);
 	cr_assert_eq(registrations_name(set), set);

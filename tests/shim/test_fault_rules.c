@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+#include "faults.h"
+
+#include "core/clock.h"
+#include "core/fault_text.h"
+
+#define HOUR_NS 3600000000000ull
+
+TestSuite(fault_rules, .timeout = 60);
+
+static void begin(const char *rules)
+{
+	faults_open(SOCK_STREAM);
+	faults_start(rules);
+}
+
+/* 0 or errno. */
+static int attempt(void)
+{
+	int fd = socket_new(0), error = connect_fd(fd) ? errno : 0;
+
+	hook_close(fd);
+	return error;
+}
+
+/* So many other runs have a rule. */
+static void crowd(uint64_t first, uint64_t count)
+{
+	struct fault fault;
+	char error[128];
+
+	cr_assert(fault_parse("OTHER", "redis refuse", strlen("redis refuse"), &fault, error,
+			sizeof(error)));
+	for (uint64_t run = first; run < first + count; run++)
+		cr_assert_not_null(fault_table_claim(&runtime.segment->faults, &fault, "", run,
+				clock_now_ns() + run));
+}
+
+static void nothing_is_counted_for_others(void)
+{
+	struct fault_view view;
+
+	for (uint32_t i = 0; i < FAULT_TABLE_SIZE; i++) {
+		cr_assert(fault_table_read(&runtime.segment->faults, i, 0, &view));
+		cr_expect_str_eq(view.name, "OTHER");
+		cr_expect_eq(view.connections + view.seen + view.matched + view.injected, 0);
+	}
+}
+
+Test(fault_rules, numbers_go_on_when_the_record_is_given_away)
+{
+	begin("fault A = 127.0.0.1:PORT refuse calls=2..9 times=2\n");
+	cr_expect_eq(attempt(), 0);
+	cr_expect_eq(attempt(), ECONNREFUSED);
+	crowd(1, FAULT_TABLE_SIZE);
+	nothing_is_counted_for_others();
+	cr_expect_eq(attempt(), ECONNREFUSED);
+	cr_expect_eq(attempt(), 0, "times=2");
+	nothing_is_counted_for_others();
+}
+
+Test(fault_rules, a_rule_added_by_hand_is_over_when_its_record_is_given_away)
+{
+	struct fault_table *table;
+	struct fault fault;
+	char text[64], error[128];
+
+	begin("break B = 127.0.0.1:PORT\n");
+	table = &runtime.segment->faults;
+	with_port("127.0.0.1:PORT refuse", text, sizeof(text));
+	cr_assert(fault_parse("X", text, strlen(text), &fault, error, sizeof(error)));
+	cr_assert(fault_table_add(table, &fault, text, clock_now_ns() + HOUR_NS, clock_now_ns()));
+	cr_expect_eq(attempt(), ECONNREFUSED);
+	table->records[0].ends_ns = 1;
+	crowd(1, FAULT_TABLE_SIZE);
+	cr_expect_eq(attempt(), 0);
+	nothing_is_counted_for_others();
+}
