@@ -29,12 +29,12 @@ enum {
 };
 
 static const struct command_option run_options[] = {
-	[RUN_BREAK] = { "--break", .has_value = true },
+	[RUN_BREAK] = { "--break", .has_value = true, .may_repeat = true },
 	[RUN_SEED] = { "--seed", .has_value = true },
 	[RUN_OBSERVE] = { "--observe", .has_value = false },
 	[RUN_BACKTRACE] = { "--backtrace", .has_value = false },
 	[RUN_VERBOSE] = { "--verbose", .has_value = false },
-	[RUN_FAULT] = { "--fault", .has_value = true },
+	[RUN_FAULT] = { "--fault", .has_value = true, .may_repeat = true },
 	[RUN_REPORT] = { "--report", .has_value = true },
 	[RUN_REPLAY] = { "--replay", .has_value = true },
 	[RUN_REQUIRE_HITS] = { "--require-hits", .has_value = false },
@@ -55,6 +55,27 @@ static void set_variable(const char *name, const char *value)
 		terminal_die_without_memory();
 }
 
+/* "" would be no seed at all, which the library takes for one that is not set. */
+static bool take_seed(const char *value)
+{
+	if (!value[0]) {
+		terminal_complain("run: --seed: expected a whole number, got ''");
+		return false;
+	}
+	set_variable("SHUNT_SEED", value);
+	return true;
+}
+
+/* `-` stands for a stream elsewhere; what is written here is opened anew for each line. */
+static bool take_file(const char *option, const char *value, const char **ret)
+{
+	*ret = value;
+	if (strcmp(value, "-") != 0)
+		return true;
+	terminal_complain("run: %s: expected a file, got '-'; one of that name is ./-", option);
+	return false;
+}
+
 static bool run_take_option(struct run *run, int option, const char *value)
 {
 	switch (option) {
@@ -63,17 +84,14 @@ static bool run_take_option(struct run *run, int option, const char *value)
 	case RUN_FAULT:
 		return given_rules_add(&run->given, GIVEN_FAULT, value);
 	case RUN_REPORT:
-		run->faults.report = value;
-		return true;
+		return take_file("--report", value, &run->faults.report);
 	case RUN_REPLAY:
-		run->faults.replay = value;
-		return true;
+		return take_file("--replay", value, &run->faults.replay);
 	case RUN_REQUIRE_HITS:
 		run->faults.requires_hits = true;
 		return true;
 	case RUN_SEED:
-		set_variable("SHUNT_SEED", value);
-		return true;
+		return take_seed(value);
 	case RUN_OBSERVE:
 		set_variable("SHUNT_MODE", "observe");
 		return true;
@@ -147,7 +165,7 @@ static void tell_segment(void)
 		terminal_complain("run: %s", state->reason);
 }
 
-static void run_tell(const char *library)
+static void run_tell(const struct run *run, const char *library)
 {
 	char settings[DESCRIBE_SIZE], filter[FILTER_TEXT_SIZE];
 
@@ -162,7 +180,7 @@ static void run_tell(const char *library)
 		terminal_complain("run: rule %s: %s%s%s", rule->name, rule->target.text,
 				settings[0] ? " " : "", settings);
 	}
-	if (config.fault_count > 0)
+	if (config.fault_count > 0 && !run->faults.replay)
 		terminal_complain("run: the same faults again: --seed %" PRIu64, config.seed);
 	for (size_t i = 0; i < config.fault_count; i++) {
 		fault_describe(&config.faults[i], settings, sizeof(settings));
@@ -264,10 +282,25 @@ static int run_with_library(struct run *run, const char *library)
 	if (!fault_run_begin(&run->faults, &config))
 		return EXIT_OWN_FAILURE;
 	if (run->is_verbose)
-		run_tell(library);
+		run_tell(run, library);
 	if (fault_run_stays(&run->faults, &config))
 		return run_and_tell(run, launch.problem);
 	return run_execute(run->command, launch.problem);
+}
+
+/* The kill switch must not stop a service from starting; nor must a test that asks for faults take
+ * it for a pass. */
+static int run_switched_off(const struct run *run)
+{
+	if (run->faults.requires_hits) {
+		terminal_complain("run: --require-hits: expected a fault to be injected, got "
+				  "SHUNT_OFF, with which none is; unset it");
+		return EXIT_OWN_FAILURE;
+	}
+	for (size_t i = 0; i < config.problem_count && i < CONFIG_MAX_PROBLEMS; i++)
+		terminal_complain("run: %s", config.problems[i].text);
+	terminal_complain("run: SHUNT_OFF is set: nothing is guarded, nothing injected");
+	return run_execute(run->command, NULL);
 }
 
 int cmd_run(int argc, char *argv[])
@@ -278,12 +311,8 @@ int cmd_run(int argc, char *argv[])
 	if (!run_parse(&run, argc, argv))
 		return EXIT_OWN_FAILURE;
 	given_rules_set(&run.given, &config);
-	if (config.is_off) {
-		/* The kill switch must not stop a service from starting. */
-		if (run.is_verbose)
-			terminal_complain("run: SHUNT_OFF is set: nothing is guarded");
-		return run_execute(run.command, NULL);
-	}
+	if (config.is_off)
+		return run_switched_off(&run);
 	if (!run_may_start(&run))
 		return EXIT_OWN_FAILURE;
 	if (!library_find(library, problem)) {

@@ -63,12 +63,29 @@ static bool read_value(struct command_options *options, const struct command_opt
 		*ret_value = rest + 1;
 		return true;
 	}
-	if (options->next < options->argc) {
-		*ret_value = options->argv[options->next++];
-		return true;
+	if (options->next >= options->argc) {
+		terminal_complain("%s: expected a value after %s, got nothing; see 'shunt help %s'",
+				command, option->name, command);
+		return false;
 	}
-	terminal_complain("%s: expected a value after %s, got nothing; see 'shunt help %s'",
-			command, option->name, command);
+	*ret_value = options->argv[options->next++];
+	/* What was forgotten would be taken from the next option, or from the command. */
+	if (strncmp(*ret_value, "--", 2) != 0)
+		return true;
+	terminal_complain("%s: expected a value after %s, got '%s'; one that begins so is written "
+			  "%s=%s", command, option->name, *ret_value, option->name, *ret_value);
+	return false;
+}
+
+static bool take_once(struct command_options *options, size_t row)
+{
+	const struct command_option *option = &options->table[row];
+	bool is_seen = options->seen >> row & 1;
+
+	options->seen |= 1u << row;
+	if (!is_seen || !option->has_value || option->may_repeat)
+		return true;
+	terminal_complain("%s: expected %s once, got it again", options->argv[0], option->name);
 	return false;
 }
 
@@ -80,7 +97,8 @@ static int read_option(struct command_options *options, const char *word, const 
 
 		if (!option_is(option, word, &rest))
 			continue;
-		return read_value(options, option, rest, ret_value) ? (int)i : COMMAND_OPTIONS_BAD;
+		return take_once(options, i) && read_value(options, option, rest, ret_value)
+				? (int)i : COMMAND_OPTIONS_BAD;
 	}
 	complain_unknown(options, word);
 	return COMMAND_OPTIONS_BAD;

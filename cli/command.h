@@ -22,6 +22,7 @@ int cmd_doctor(int argc, char *argv[]);
 struct command_option {
 	const char *name; /* with its dashes */
 	bool has_value;
+	bool may_repeat; /* of those with a value: each adds to those before it */
 };
 
 /* Reads options one by one; stops at the first word that is none, or after "--". */
@@ -31,6 +32,7 @@ struct command_options {
 	int argc;
 	char **argv;
 	int next; /* when it stopped: index of the first operand */
+	unsigned int seen; /* bit = row: it was given a value */
 };
 
 #define COMMAND_OPTIONS_END (-1)

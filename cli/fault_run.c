@@ -58,19 +58,12 @@ static bool set_path(const char *variable, const char *option, const char *path)
 	return true;
 }
 
-static bool has_fault(const struct config *config, const char *name)
-{
-	for (size_t i = 0; i < config->fault_count; i++) {
-		if (strcmp(config->faults[i].name, name) == 0)
-			return true;
-	}
-	return false;
-}
 
 static bool check_line(const struct fault_run *run, const char *line, size_t length,
 		unsigned int number)
 {
 	struct injection injection;
+	const struct fault *fault;
 	char quoted[TEXT_QUOTE_SIZE];
 	const char *expected = injection_parse(line, length, &injection);
 
@@ -80,11 +73,18 @@ static bool check_line(const struct fault_run *run, const char *line, size_t len
 				expected, quoted);
 		return false;
 	}
-	if (has_fault(run->config, injection.rule))
+	fault = fault_find(run->config->faults, run->config->fault_count, injection.rule);
+	if (fault && fault->kind == injection.kind)
 		return true;
-	terminal_complain("run: --replay %s:%u: expected the name of a fault rule, got '%s'; give "
-			  "the rules of the run that wrote the report", run->replay, number,
-			injection.rule);
+	if (fault && !fault->target.is_excluded)
+		terminal_complain("run: --replay %s:%u: expected the fault %s of %s, got '%s'; "
+				  "give the rules of the run that wrote the report", run->replay,
+				number, fault_kind_name(fault->kind), fault->name,
+				fault_kind_name(injection.kind));
+	else
+		terminal_complain("run: --replay %s:%u: expected the name of a fault rule, got "
+				  "'%s'; give the rules of the run that wrote the report",
+				run->replay, number, injection.rule);
 	return false;
 }
 
@@ -127,6 +127,7 @@ static bool files_are_one(const char *one, const char *other)
 
 static bool empty_report(const struct fault_run *run)
 {
+	bool is_good;
 	int fd;
 
 	if (run->replay && files_are_one(run->report, run->replay)) {
@@ -141,8 +142,13 @@ static bool empty_report(const struct fault_run *run)
 				  "%s", run->report, strerror(errno));
 		return false;
 	}
+	/* No byte changes nothing, and a device that takes none refuses it. */
+	is_good = write(fd, "", 0) == 0;
+	if (!is_good)
+		terminal_complain("run: --report: expected a file that can be written, got '%s': "
+				  "%s", run->report, strerror(errno));
 	close(fd);
-	return true;
+	return is_good;
 }
 
 /* Each run counts its connections from 1; those that it starts itself are part of it. */
@@ -239,6 +245,40 @@ static uint64_t tell_rule(const struct fault_run *run, size_t index, char line[L
 	return is_counted ? counts.injected : 0;
 }
 
+static uint64_t count_lines(int fd)
+{
+	char bytes[4096];
+	uint64_t lines = 0;
+
+	for (ssize_t length; (length = read(fd, bytes, sizeof(bytes))) > 0;) {
+		for (ssize_t i = 0; i < length; i++)
+			lines += bytes[i] == '\n';
+	}
+	return lines;
+}
+
+/* The library is silent where it cannot write: what it ran out of may be the program's to say. */
+static void tell_report(const struct fault_run *run, uint64_t injected)
+{
+	struct stat file;
+	int fd = open(run->report, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	uint64_t lines = 0;
+	bool is_counted = fd >= 0 && fstat(fd, &file) == 0 && S_ISREG(file.st_mode);
+
+	if (is_counted)
+		lines = count_lines(fd);
+	if (fd >= 0)
+		close(fd);
+	if (is_counted && lines < injected)
+		terminal_complain("run: --report: expected %" PRIu64 " line%s, one for each "
+				  "injection, got %" PRIu64 " in '%s'; is there room, and may the "
+				  "program write it?", injected, injected == 1 ? "" : "s", lines,
+				run->report);
+	else if (fd < 0 && injected > 0)
+		terminal_complain("run: --report: expected the report, got none in '%s': %s",
+				run->report, strerror(errno));
+}
+
 bool fault_run_end(const struct fault_run *run)
 {
 	char line[LINE_SIZE] = "";
@@ -261,5 +301,7 @@ bool fault_run_end(const struct fault_run *run)
 	}
 	if (run->report || run->is_verbose)
 		terminal_complain("%s", line);
+	if (run->report)
+		tell_report(run, injected);
 	return true;
 }

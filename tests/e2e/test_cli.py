@@ -575,7 +575,22 @@ class Run(_Command):
 
 	def test_the_kill_switch_runs_the_command_bare(self):
 		self.env.update(SHUNT_OFF='1', SHUNT_BREAK_PAY='pay.internal sleep=5')
-		self.assertNotIn('LD_PRELOAD', self.environment())
+		for value, said in (('1', []), ('yes', ["shunt: run: SHUNT_OFF: expected 0 or 1, got 'yes'"])):
+			self.env['SHUNT_OFF'] = value
+			done = self.shunt('run', '--break', 'a.internal', '--', 'env')
+			self.assertEqual(done.returncode, 0, done)
+			self.assertNotIn('LD_PRELOAD', done.stdout)
+			self.assertEqual(done.stderr.splitlines(), said + [
+				'shunt: run: SHUNT_OFF is set: nothing is guarded, nothing injected'])
+
+	def test_an_option_takes_no_option_for_its_value(self):
+		for options, got in ((('--break', '--seed', '7'), '--seed'), (('--seed', '--', 'true'), '--'),
+				(('--fault', '--report=x'), '--report=x')):
+			self.assertIn(f"run: expected a value after {options[0]}, got '{got}'", self.refused('run', *options, '--', 'true'))
+		self.assertEqual(self.environment('--break=--x')['SHUNT_BREAK_RUN1'], '--x')
+		self.assertIn("--seed: expected a whole number, got ''", self.refused('run', '--break', 'a', '--seed', '', 'true'))
+		self.assertIn('expected --seed once, got it again',
+			self.refused('run', '--break', 'a', '--seed', '1', '--seed=2', 'true'))
 
 	def test_exit_statuses(self):
 		self.env['SHUNT_BREAK'] = 'a.internal'

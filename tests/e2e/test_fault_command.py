@@ -326,6 +326,23 @@ class RunOptions(_Run):
 		self.assertIn("--report: expected a file that can be written, got '/no/such/file'",
 			self.refused('--fault', RULE, '--report', '/no/such/file'))
 
+	def test_a_report_is_one_file(self):
+		self.assertIn("--report: expected a file, got '-'", self.refused('--fault', RULE, '--report', '-'))
+		self.assertIn("--replay: expected a file, got '-'", self.refused('--fault', RULE, '--replay', '-'))
+		self.assertIn('expected --report once, got it again',
+			self.refused('--fault', RULE, '--report', self.report, '--report', self.report + '2'))
+		self.assertFalse(os.path.exists(self.report))
+		self.assertIn("--report: expected a file that can be written, got '/dev/full': No space left",
+			self.refused('--fault', RULE, '--report', '/dev/full'))
+
+	def test_the_kill_switch_is_no_pass(self):
+		self.settings['SHUNT_OFF'] = '1'
+		self.assertIn('--require-hits: expected a fault to be injected, got SHUNT_OFF',
+			self.refused('--fault', RULE, '--require-hits'))
+		result = self.stay('sh', '-c', 'exit 3')
+		self.assertEqual((result.returncode, result.stderr),
+			(3, 'shunt: run: SHUNT_OFF is set: nothing is guarded, nothing injected\n'))
+
 	def test_every_hit_is_required_of_a_segment(self):
 		self.settings['SHUNT_STATE'] = 'private'
 		self.assertIn('--require-hits: expected a segment in which hits can be counted',
@@ -369,6 +386,15 @@ class RunOptions(_Run):
 			r"--replay .*/replay:2: expected .*, got 'nonsense'")
 		self.assertRegex(self.refused('--fault', RULE, '--replay', self.write(line.replace('RUN1', 'PAY'))),
 			r"--replay .*/replay:1: expected the name of a fault rule, got 'PAY'; give the rules")
+
+	def test_a_replay_is_of_the_same_faults(self):
+		line = '{"rule": "RUN1", "connection": 1, "call": 1, "fault": "latency", "value": 5}'
+		self.assertRegex(self.refused('--fault', RULE, '--replay', self.write(line)),
+			r"--replay .*/replay:1: expected the fault refuse of RUN1, got 'latency'; give the rules of the run")
+		path = self.write(line.replace('latency', 'refuse'))
+		result = self.run_program([SHUNT, 'run', '--verbose', '--fault', RULE, '--replay', path, 'true'])
+		self.assertEqual(result.returncode, 0, result)
+		self.assertNotIn('--seed', result.stderr)
 
 	def test_a_replay_is_not_overwritten(self):
 		line = '{"rule": "RUN1", "connection": 1, "call": 1, "fault": "refuse", "value": 0}'
@@ -422,6 +448,15 @@ class RunHits(harness.Case):
 		self.assertRegex(result.stderr,
 			r'\Ashunt: RUN1: \d+ calls? seen, 8 matched, 2 injected, 6 suppressed \(number\)\n\Z')
 		self.assertEqual([json.loads(line)['connection'] for line in self.lines()], [2, 3])
+
+	def test_a_report_that_was_lost_is_said(self):
+		for spoil, words in ((f': > {self.report}', f"expected 2 lines, one for each injection, got 0 in '{self.report}'"),
+				(f'rm {self.report}', f"expected the report, got none in '{self.report}': No such file")):
+			result = self.run_program([SHUNT, 'run', '--fault', f'127.0.0.1:{self.port} refuse times=2', '--report',
+				self.report, '--', 'sh', '-c', f'"$@"; {spoil}; exit 5', 'sh', harness.PYTHON, '-c', CONNECTOR,
+				str(self.port), '3'], library=False, extra=self.shunt_variables())
+			self.assertEqual(result.returncode, 5, result)
+			self.assertIn(f'shunt: run: --report: {words}', result.stderr)
 
 	def test_each_rule_is_told(self):
 		result = self.run_connector(f'127.0.0.1:{self.port} refuse times=1', '--fault', 'any refuse calls=100',
