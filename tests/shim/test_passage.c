@@ -200,7 +200,7 @@ Test(passage, a_send_that_is_sent_away_is_the_same_call_again)
 {
 	begin("fault A = 127.0.0.1:PORT eagain dir=out\n");
 	do_not_block();
-	for (int call = 1; call <= 3; call++) {
+	for (uint64_t call = 1; call <= 3; call++) {
 		struct pollfd entry = { .fd = fd, .events = POLLOUT };
 
 		cr_expect_lt(hook_send(fd, "ask", 3, 0), 0);
