@@ -183,12 +183,20 @@ static ssize_t inject_sendmsg(int fd, const struct msghdr *message, int flags)
 static int inject_sendmmsg(int fd, struct mmsghdr *messages, unsigned int count, int flags)
 {
 	struct connection *connection;
+	const struct msghdr *first;
 	ssize_t result;
 
-	if (count && pointer_may_be_read(messages) && datagram_concerns(fd))
+	if (!count || !pointer_may_be_read(messages))
+		return below()->sendmmsg(fd, messages, count, flags);
+	if (datagram_concerns(fd))
 		return datagram_send_many(fd, messages, count, flags);
-	if (!count || !pointer_may_be_read(messages) ||
-			(!passage_find(fd, &connection) && !(flags & MSG_FASTOPEN)))
+	first = &messages[0].msg_hdr;
+	if (flags & MSG_FASTOPEN && first->msg_name) {
+		if (!inject_fast_open(fd, first->msg_name, first->msg_namelen))
+			return -1;
+		return below()->sendmmsg(fd, messages, count, flags);
+	}
+	if (!passage_find(fd, &connection))
 		return below()->sendmmsg(fd, messages, count, flags);
 	result = inject_sendmsg(fd, &messages[0].msg_hdr, flags);
 	if (result < 0)
