@@ -117,7 +117,11 @@ static void control_apply(const struct control *control, struct segment *segment
 	if (!snapshot_take(segment, index, clock_now_ns(), &after))
 		return;
 	printf("%s: ", label_cell(&after, text));
-	puts(label_state(&after, text));
+	fputs(label_state(&after, text), stdout);
+	if (control->action == CONTROL_SET && after.concurrency == 0)
+		puts(", concurrency as rules say");
+	else
+		puts(label_by_hand(&after, text));
 }
 
 static size_t control_all(const struct control *control, struct segment *segment)

@@ -100,12 +100,12 @@ static void print_faults(const struct views *views, const struct view *view)
 static void print_circuits(const struct views *views, size_t first, const bool alike[])
 {
 	struct cell_snapshot cell;
-	char label[LABEL_SIZE], text[LABEL_SIZE];
+	char label[LABEL_SIZE], text[LABEL_SIZE], by_hand[LABEL_SIZE];
 
 	for (size_t i = first; i < views->count; i++) {
 		if (alike[i] && view_circuit(views, &views->views[i], &cell))
-			printf("circuit %s: %s\n", label_cell(&cell, label),
-					label_state(&cell, text));
+			printf("circuit %s: %s%s\n", label_cell(&cell, label),
+					label_state(&cell, text), label_by_hand(&cell, by_hand));
 	}
 }
 

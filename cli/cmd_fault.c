@@ -16,16 +16,17 @@
 #define RULE_TEXT_SIZE 1024
 #define LIST_SIZE 256
 
-enum { FAULT_FOR, FAULT_JSON, FAULT_OPTION_COUNT };
+enum { FAULT_FOR, FAULT_JSON, FAULT_ALL, FAULT_OPTION_COUNT };
 
 static const struct command_option fault_options[] = {
 	[FAULT_FOR] = { "--for", .has_value = true },
 	[FAULT_JSON] = { "--json", .has_value = false },
+	[FAULT_ALL] = { "--all", .has_value = false },
 };
 
 struct request {
 	const char *duration; /* of --for, or NULL */
-	bool as_json;
+	bool as_json, shows_all;
 	const char *name;
 	char rule[RULE_TEXT_SIZE];
 	int operands;
@@ -123,7 +124,7 @@ static int list(const struct request *request)
 	}
 	if (request->as_json)
 		json_print(json_fault_list(state, clock_now_ns()));
-	else if (faults_print(state) == 0)
+	else if (faults_print(state, request->shows_all) == 0)
 		puts("no fault rule: no process has one, and none was added");
 	return 0;
 }
@@ -185,7 +186,7 @@ static struct {
 	bool takes[FAULT_OPTION_COUNT];
 } actions[] = {
 	{ "add", "fault add", add, { [FAULT_FOR] = true } },
-	{ "list", "fault list", list, { [FAULT_JSON] = true } },
+	{ "list", "fault list", list, { [FAULT_JSON] = true, [FAULT_ALL] = true } },
 	{ "clear", "fault clear", clear, { false } },
 };
 
@@ -219,8 +220,10 @@ static bool take_option(struct request *request, size_t action, int option, cons
 	}
 	if (option == FAULT_FOR)
 		request->duration = value;
-	else
+	else if (option == FAULT_JSON)
 		request->as_json = true;
+	else
+		request->shows_all = true;
 	return true;
 }
 

@@ -25,7 +25,7 @@ static const struct command_option status_options[] = {
 static const struct column cell_columns[] = {
 	{ "NAME", false }, { "TARGET", false }, { "ADDRESS", false }, { "KIND", false },
 	{ "STATE", false }, { "REQUESTS", true }, { "ERRORS", true }, { "ERR%", true },
-	{ "RETRY", true },
+	{ "RETRY", true }, { "IN FLIGHT", true },
 };
 
 static const struct column rule_columns[] = {
@@ -34,10 +34,11 @@ static const struct column rule_columns[] = {
 
 #define WIDTH(columns) (sizeof(columns) / sizeof((columns)[0]))
 
-/* Nothing to see: closed by itself, and no call in its window. */
+/* Nothing to see: closed by itself, no call in its window or in flight, nothing set by hand. */
 static bool cell_is_idle(const struct cell_snapshot *cell)
 {
-	return cell->state == CIRCUIT_CLOSED && cell->force == FORCE_NONE && cell->requests == 0;
+	return cell->state == CIRCUIT_CLOSED && cell->force == FORCE_NONE &&
+			cell->requests == 0 && cell->in_flight == 0 && cell->concurrency == 0;
 }
 
 static void add_cell(struct columns *columns, const struct cell_snapshot *cell)
@@ -54,6 +55,7 @@ static void add_cell(struct columns *columns, const struct cell_snapshot *cell)
 	columns_add(columns, "%" PRIu64, cell->errors);
 	columns_add(columns, "%" PRIu32, cell->error_percent);
 	columns_add(columns, "%s", label_retry(cell, text));
+	columns_add(columns, "%s", label_in_flight(cell, text));
 }
 
 static void print_totals(const struct cell_snapshot *cells, size_t count)
@@ -119,7 +121,7 @@ static void print_rules(const struct state *state)
 	columns_finish(&columns);
 }
 
-static void print_faults(const struct state *state)
+static void print_faults(const struct state *state, bool shows_all)
 {
 	struct fault_view first;
 	bool has_some = false;
@@ -128,7 +130,7 @@ static void print_faults(const struct state *state)
 		has_some = fault_table_read(&state->segment->faults, i, clock_now_ns(), &first);
 	if (has_some)
 		putchar('\n');
-	faults_print(state);
+	faults_print(state, shows_all);
 }
 
 static void print_notes(const struct state *state)
@@ -153,7 +155,7 @@ static void print_status(const struct state *state, bool as_json, bool shows_all
 	}
 	print_cells(state, shows_all);
 	print_rules(state);
-	print_faults(state);
+	print_faults(state, shows_all);
 	print_notes(state);
 }
 

@@ -38,6 +38,52 @@ size_t faults_gather(const struct state *state, uint64_t now_ns, struct fault_vi
 	return count;
 }
 
+/* Rules of one run begin one after the other, as it starts. */
+#define ONE_START_NS 1000000000u
+
+static bool is_recent(uint64_t then_ns, uint64_t now_ns)
+{
+	return then_ns <= now_ns && now_ns - then_ns <= FAULT_FORGOTTEN_NS;
+}
+
+static uint64_t latest_start(const struct state *state, uint64_t now_ns)
+{
+	struct fault_view view;
+	uint64_t latest_ns = 0;
+
+	for (uint32_t i = 0; i < FAULT_TABLE_SIZE; i++) {
+		if (fault_table_read(&state->segment->faults, i, now_ns, &view) && !view.is_added &&
+				view.began_ns > latest_ns && view.began_ns <= now_ns)
+			latest_ns = view.began_ns;
+	}
+	return latest_ns;
+}
+
+/* Rules whose programs run, or did so last. */
+static size_t gather_present(const struct state *state, uint64_t now_ns, struct fault_view *ret)
+{
+	uint64_t latest_ns = state->segment ? latest_start(state, now_ns) : 0;
+	size_t count = 0;
+
+	for (uint32_t i = 0; state->segment && i < FAULT_TABLE_SIZE; i++) {
+		struct fault_table *table = &state->segment->faults;
+		struct fault_view *view = &ret[count];
+		const struct fault_record *record;
+		bool is_used;
+
+		if (!fault_table_read(table, i, now_ns, view))
+			continue;
+		record = fault_table_at(table, i, view->key);
+		is_used = record && !fault_record_is_forgotten(record, now_ns);
+		if (view->is_added ? !view->is_over || is_recent(view->ends_ns, now_ns)
+				   : is_used || is_recent(view->began_ns, now_ns) ||
+					view->began_ns + ONE_START_NS >= latest_ns)
+			count++;
+	}
+	qsort(ret, count, sizeof(*ret), compare_views);
+	return count;
+}
+
 static void write_span(uint64_t ns, char *ret)
 {
 	snprintf(ret, FAULTS_TEXT_SIZE, "%" PRIu64 ".%" PRIu64 "s", ns / 1000000000u,
@@ -72,11 +118,12 @@ static void add_view(struct columns *columns, const struct fault_view *view, uin
 	columns_add(columns, "%s", text[0] ? text : "-");
 }
 
-size_t faults_print(const struct state *state)
+size_t faults_print(const struct state *state, bool shows_all)
 {
 	static struct fault_view views[FAULT_TABLE_SIZE];
 	uint64_t now_ns = clock_now_ns();
-	size_t count = faults_gather(state, now_ns, views);
+	size_t total = faults_gather(state, now_ns, views);
+	size_t count = shows_all ? total : gather_present(state, now_ns, views);
 	struct columns columns;
 
 	columns_init(&columns, fault_columns, sizeof(fault_columns) / sizeof(fault_columns[0]));
@@ -84,5 +131,8 @@ size_t faults_print(const struct state *state)
 		add_view(&columns, &views[i], now_ns);
 	columns_print(&columns);
 	columns_finish(&columns);
-	return count;
+	if (count < total)
+		printf("%zu older fault rule%s not shown (--all shows %s)\n", total - count,
+				total - count == 1 ? "" : "s", total - count == 1 ? "it" : "them");
+	return total;
 }

@@ -32,6 +32,19 @@ static json_t *latency_object(const struct histogram_summary *latency)
 	return object;
 }
 
+/* What rules say is each process's own. */
+static json_t *concurrency_object(const struct cell_snapshot *cell)
+{
+	json_t *object = member_checked(json_object());
+
+	member_set_truth(object, "by_hand", cell->concurrency != 0);
+	if (cell->concurrency == 0 || cell->concurrency == CELL_UNLIMITED)
+		member_set_null(object, "limit");
+	else
+		member_set_number(object, "limit", cell->concurrency);
+	return object;
+}
+
 static json_t *cell_object(const struct cell_snapshot *cell)
 {
 	json_t *object = member_checked(json_object());
@@ -53,6 +66,7 @@ static json_t *cell_object(const struct cell_snapshot *cell)
 	else
 		member_set_null(object, "retry_in_ms");
 	member_set_number(object, "in_flight", cell->in_flight);
+	member_set(object, "concurrency", concurrency_object(cell));
 	member_set(object, "totals", totals_object(cell));
 	member_set(object, "latency_ms", latency_object(&cell->latency));
 	return object;

@@ -48,6 +48,28 @@ const char *label_retry(const struct cell_snapshot *cell, char *text)
 	return text;
 }
 
+const char *label_in_flight(const struct cell_snapshot *cell, char *text)
+{
+	if (cell->concurrency == 0)
+		snprintf(text, LABEL_SIZE, "%" PRIu64, cell->in_flight);
+	else if (cell->concurrency == CELL_UNLIMITED)
+		snprintf(text, LABEL_SIZE, "%" PRIu64 ", no limit by hand", cell->in_flight);
+	else
+		snprintf(text, LABEL_SIZE, "%" PRIu64 " of %" PRIu32 " by hand", cell->in_flight,
+				cell->concurrency);
+	return text;
+}
+
+const char *label_by_hand(const struct cell_snapshot *cell, char *text)
+{
+	text[0] = '\0';
+	if (cell->concurrency == CELL_UNLIMITED)
+		snprintf(text, LABEL_SIZE, ", concurrency off by hand");
+	else if (cell->concurrency != 0)
+		snprintf(text, LABEL_SIZE, ", concurrency %" PRIu32 " by hand", cell->concurrency);
+	return text;
+}
+
 const char *label_cell(const struct cell_snapshot *cell, char *text)
 {
 	char target[LABEL_SIZE], address[LABEL_SIZE];

@@ -16,6 +16,12 @@ const char *label_address(const struct cell_snapshot *cell, char *text); /* "" w
 const char *label_state(const struct cell_snapshot *cell, char *text);   /* "open, forced" */
 const char *label_retry(const struct cell_snapshot *cell, char *text);   /* "4.2s", "now", "-" */
 
+/* "3", "3 of 7 by hand". */
+const char *label_in_flight(const struct cell_snapshot *cell, char *text);
+
+/* ", concurrency 7 by hand", or "" where rules say how many calls may be in flight. */
+const char *label_by_hand(const struct cell_snapshot *cell, char *text);
+
 /* "PAY pay.internal:443 (10.1.2.3)": a cell named in a sentence. */
 const char *label_cell(const struct cell_snapshot *cell, char *text);
 

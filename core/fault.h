@@ -24,7 +24,7 @@ enum fault_kind {
 	FAULT_REFUSE,      /* connect: ECONNREFUSED */
 	FAULT_UNREACHABLE, /* connect: EHOSTUNREACH */
 	FAULT_TIMEOUT,     /* connect: ETIMEDOUT, after `delay` */
-	FAULT_HANG,        /* no answer to connects, or to requests: what the peer sends is dropped */
+	FAULT_HANG,        /* no answer to connects, or requests: all from the peer is dropped */
 	FAULT_RESET,       /* ECONNRESET after `bytes` */
 	FAULT_CLOSE,       /* end of stream after `bytes` */
 	FAULT_LATENCY,     /* the connection, or the answer, comes `delay` later */

@@ -97,6 +97,7 @@ bool snapshot_take(struct segment *segment, uint32_t index, uint64_t now_ns,
 	window_take(cell, now_ns, &snapshot);
 	for (uint32_t i = 0; i < CELL_TOTAL_COUNT; i++)
 		snapshot.totals[i] = atomic_load_explicit(&cell->totals[i], memory_order_relaxed);
+	snapshot.concurrency = atomic_load_explicit(&cell->concurrency, memory_order_relaxed);
 	snapshot.in_flight = in_flight(segment, &snapshot.key);
 	snapshot.latency = histogram_summarize(&cell->latency);
 	*ret = snapshot;

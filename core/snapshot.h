@@ -18,6 +18,7 @@ struct cell_snapshot {
 	bool has_retry;
 	uint64_t retry_in_ms; /* open only; 0 when the sleep window is over */
 	uint64_t in_flight;
+	uint32_t concurrency; /* the limit by hand, CELL_UNLIMITED: off by hand; 0: as rules say */
 	uint64_t totals[CELL_TOTAL_COUNT];
 	struct histogram_summary latency;
 };

@@ -57,6 +57,15 @@ Test(snapshot, only_live_cells_have_one)
 	cr_assert_not(snapshot_take(segment, UINT32_MAX, NOW, &snapshot));
 }
 
+Test(snapshot, shows_the_limit_that_was_set_by_hand)
+{
+	cr_expect_eq(taken(NOW).concurrency, 0);
+	atomic_store(&cell->concurrency, 7);
+	cr_expect_eq(taken(NOW).concurrency, 7);
+	atomic_store(&cell->concurrency, CELL_UNLIMITED);
+	cr_expect_eq(taken(NOW).concurrency, CELL_UNLIMITED);
+}
+
 Test(snapshot, shows_the_window_of_the_current_epoch)
 {
 	struct cell_snapshot snapshot;

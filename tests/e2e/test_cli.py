@@ -23,7 +23,7 @@ PAY = 'cell:PAY,pay.internal,10.1.2.3,443'
 
 # The shape of DESIGN: names in order, and what each holds.
 CELL_FIELDS = ['name', 'target', 'host', 'address', 'port', 'kind', 'state', 'forced', 'requests',
-	'errors', 'error_percent', 'retry_in_ms', 'in_flight', 'totals', 'latency_ms']
+	'errors', 'error_percent', 'retry_in_ms', 'in_flight', 'concurrency', 'totals', 'latency_ms']
 TOTALS = ['success', 'failure', 'timeout', 'rejected', 'short_circuited', 'cancelled', 'ignored',
 	'fallback', 'cached', 'unused', 'late', 'injected', 'trips', 'rejected_connections', 'rejected_queue', 'rejected_pool']
 COMMANDS = ['run', 'status', 'events', 'trip', 'reset', 'set', 'force', 'check', 'fault', 'explain', 'doctor', 'help']
@@ -155,7 +155,8 @@ class Status(_Command):
 		self.assertEqual(list(cell['totals']), TOTALS)
 		self.assertEqual(list(cell['latency_ms']), LATENCIES)
 		self.assertEqual([cell[f] for f in CELL_FIELDS[:-2]], ['PAY', 'pay.internal:443',
-			'pay.internal', '10.1.2.3', 443, 'connection', 'closed', 'none', 20, 5, 25, None, 0])
+			'pay.internal', '10.1.2.3', 443, 'connection', 'closed', 'none', 20, 5, 25, None, 0,
+			{'by_hand': False, 'limit': None}])
 		self.assertEqual((cell['totals']['success'], cell['totals']['failure']), (15, 5))
 		for value in cell['latency_ms'].values():
 			self.assertAlmostEqual(value, 1, delta=0.2)
@@ -172,7 +173,7 @@ class Status(_Command):
 		self.make('ago:6', PAY, 'trip')
 		cell = self.cells()['PAY', '10.1.2.3']
 		self.assertEqual((cell['state'], cell['retry_in_ms']), ('open', 0))
-		self.assertRegex(self.good('status'), r'PAY .* open .* now\n')
+		self.assertRegex(self.good('status'), r'PAY .* open .* now +0\n')
 
 	def test_a_force_shows_as_the_state_it_makes(self):
 		self.make(PAY, 'force:open')
@@ -202,8 +203,8 @@ class Status(_Command):
 	def test_the_table_hides_idle_circuits_and_says_so(self):
 		self.make(PAY, 'success:3', 'cell:DB,db.internal,10.0.0.1,5432')
 		text = self.good('status')
-		self.assertRegex(text, r'NAME +TARGET +ADDRESS +KIND +STATE +REQUESTS +ERRORS +ERR% +RETRY\n')
-		self.assertRegex(text, r'PAY +pay.internal:443 +10.1.2.3 +connection +closed +3 +0 +0 +-\n')
+		self.assertRegex(text, r'NAME +TARGET +ADDRESS +KIND +STATE +REQUESTS +ERRORS +ERR% +RETRY +IN FLIGHT\n')
+		self.assertRegex(text, r'PAY +pay.internal:443 +10.1.2.3 +connection +closed +3 +0 +0 +- +0\n')
 		self.assertNotIn('db.internal', text)
 		self.assertIn('1 idle circuit not shown', text)
 		self.assertIn('totals: 3 success\n', text)
@@ -225,6 +226,20 @@ class Status(_Command):
 		self.assertRegex(text, r'\nDB +0  never matched\n')
 		self.assertRegex(text, r'\nPAY +7')
 		self.assertRegex(text, r'\nBAD +0  BAD: no good\n')
+
+	def test_faults_of_the_past_are_counted_alone(self):
+		self.make('ago:300', 'fault:OLD=old.internal refuse', 'added:ENDED=ended.internal refuse', 'ago:200',
+			'fault:LAST=last.internal refuse', 'fault:LAST2=last2.internal refuse')
+		self.assertEqual([f['name'] for f in self.status()['faults']], ['ENDED', 'LAST', 'LAST2', 'OLD'])
+		shown = lambda *words: re.findall(r'(?m)^([A-Z]+\d?) +\S+\.internal ', self.good(*words))
+		for words in (('status',), ('fault', 'list')):
+			self.assertEqual(shown(*words), ['LAST', 'LAST2'])
+			self.assertIn('2 older fault rules not shown (--all shows them)\n', self.good(*words))
+			self.assertEqual(shown(*words, '--all'), ['ENDED', 'LAST', 'LAST2', 'OLD'])
+			self.assertNotIn('not shown', self.good(*words, '--all'))
+		self.make('ago:30', 'fault:USED=used.internal refuse', 'added:GONE=gone.internal refuse', 'ago:0',
+			'added:NOW=now.internal refuse')
+		self.assertEqual(shown('fault', 'list'), ['GONE', 'NOW', 'USED'])
 
 	def test_what_finds_no_cell_is_counted(self):
 		self.make('fill')
@@ -413,6 +428,19 @@ class Control(_Command):
 		self.assertEqual(self.states()['PAY 10.1.2.3'], 'open')
 		self.assertEqual(self.states()['PAY lookup'], 'closed')
 		self.assertEqual(set(self.states('forced').values()), {'none'})
+
+	def test_a_limit_by_hand_is_shown(self):
+		self.assertEqual(self.good('set', 'DB', 'concurrency=7'),
+			'DB db.internal:5432 (10.0.0.1): closed, concurrency 7 by hand\n')
+		self.assertEqual(self.states('concurrency')['DB 10.0.0.1'], {'by_hand': True, 'limit': 7})
+		self.assertRegex(self.good('status'), r'(?m)^DB .* 0 of 7 by hand$')
+		self.env['SHUNT_BREAK_DB'] = '10.0.0.1'
+		self.assertIn('10.0.0.1): closed, concurrency 7 by hand\n', self.good('explain', '10.0.0.1:5432'))
+		self.assertIn('concurrency 7 by hand', self.good('trip', 'DB'))
+		self.assertIn('concurrency off by hand', self.good('set', 'DB', 'concurrency=off'))
+		self.assertEqual(self.states('concurrency')['DB 10.0.0.1'], {'by_hand': True, 'limit': None})
+		self.assertIn('concurrency as rules say', self.good('set', 'DB', 'concurrency=rule'))
+		self.assertEqual(self.states('concurrency')['DB 10.0.0.1'], {'by_hand': False, 'limit': None})
 
 	def test_what_was_done_is_an_event(self):
 		self.good('trip', 'DB')

@@ -10,6 +10,7 @@
  *	ago:SECONDS   what follows happened so long ago
  *	success:N  failure:N   calls with that end
  *	trip  force:open
+ *	fault:NAME=RULE   of an environment   added:NAME=RULE   by hand, for a second
  *	fill   claims cells until none is left
  *	hold   says "ready" and stays until standard input ends
  */
@@ -22,6 +23,7 @@
 #include "core/control.h"
 #include "core/cell.h"
 #include "core/clock.h"
+#include "core/fault_text.h"
 #include "core/segment.h"
 #include "core/settings.h"
 #include "core/target.h"
@@ -153,6 +155,34 @@ static void do_ago(char *value)
 	ago_ns = strtoull(value, NULL, 10) * 1000000000u;
 }
 
+static struct fault *parse_fault(char *value)
+{
+	static struct fault fault;
+	const char *name = strsep(&value, "=");
+	char problem[256] = "expected NAME=RULE";
+
+	if (!value || !fault_parse(name, value, strlen(value), &fault, problem, sizeof(problem)))
+		die(problem, name);
+	return &fault;
+}
+
+static void do_fault(char *value)
+{
+	const struct fault *fault = parse_fault(value);
+
+	if (!fault_table_claim(&segment->faults, fault, fault->target.text, 1, now_ns()))
+		die("no record is free", fault->name);
+}
+
+static void do_added(char *value)
+{
+	const struct fault *fault = parse_fault(value);
+
+	if (!fault_table_add(&segment->faults, fault, fault->target.text, now_ns() + 1000000000u,
+			now_ns()))
+		die("no record is free", fault->name);
+}
+
 static void do_hold(char *value)
 {
 	(void)value;
@@ -168,6 +198,7 @@ static const struct {
 } words[] = {
 	{ "cell", do_cell }, { "lookup", do_lookup }, { "fill", do_fill }, { "rule", do_rule },
 	{ "match", do_match }, { "success", do_success }, { "failure", do_failure },
+	{ "fault", do_fault }, { "added", do_added },
 	{ "trip", do_trip }, { "force", do_force }, { "ago", do_ago }, { "hold", do_hold },
 };
 
