@@ -150,6 +150,7 @@ static bool start(void)
 	below_start();
 	if (!fd_table_start() || !hold_start(ask))
 		return false;
+	holds_expect();
 	for (int i = 0; i < SETS; i++)
 		sets[i] = epoll_create1(0);
 	for (int i = 0; i < CONNECTIONS; i++) {
