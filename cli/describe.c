@@ -8,6 +8,7 @@
 
 #include "core/setting_table.h"
 #include "core/error_set.h"
+#include "core/format.h"
 
 #define MS_NS 1000000u
 #define VALUE_SIZE 512
@@ -55,8 +56,7 @@ static void write_decimal(char *ret, uint32_t value, uint32_t one)
 
 static void write_share(char *ret, uint32_t ratio)
 {
-	write_decimal(ret, ratio, RATIO_ONE / 100);
-	strcat(ret, "%");
+	text_share(ret, VALUE_SIZE, ratio);
 }
 
 static void write_ratio(const struct setting *row, const struct settings *settings, char *ret)

@@ -60,7 +60,7 @@ static bool copy_name(struct config *config, const struct source *source, bool i
 	if (!rule && !fault)
 		return true;
 	if ((rule ? rule->is_from_file : fault->is_from_file) == source->is_from_file)
-		add_problem(config, "", source->where, "a rule of this name is there already");
+		add_expected(config, source->where, "a name no rule has", source->name, NULL);
 	return false;
 }
 
@@ -159,8 +159,7 @@ static void load_file(struct config *config, const char *path)
 	size_t length;
 
 	if (path[0] != '/') {
-		add_expected(config, PREFIX "CONF", "an absolute path",
-				span_of(path), NULL);
+		add_expected(config, PREFIX "CONF", "an absolute path", span_of(path), NULL);
 		return;
 	}
 	const char *error = file_read(path, config->file, sizeof(config->file), &length);
@@ -263,8 +262,7 @@ static bool is_switched_off(struct config *config, char *const environ[])
 	if (!value || strcmp(value, "0") == 0)
 		return false;
 	if (strcmp(value, "1") != 0)
-		add_expected(config, PREFIX "OFF", "0 or 1", span_of(value),
-				NULL);
+		add_expected(config, PREFIX "OFF", "0 or 1", span_of(value), NULL);
 	return true;
 }
 

@@ -77,6 +77,7 @@ struct fault {
 	uint64_t delay_ns, jitter_ns;
 	enum fault_spread spread;
 	uint64_t bytes; /* of reset, close: after so many; of rate: a second */
+	uint32_t unit;  /* in which the rule says them, to say them so again; 0: of itself */
 	uint32_t low, high;
 	int error;
 	struct address address;

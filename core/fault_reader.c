@@ -61,12 +61,29 @@ const char *fault_reader_duration(
 	return expected ? expected : store(term, fault, ns);
 }
 
+/* What a number is followed by, in bytes; 0 where that is no unit. */
+static uint32_t unit_of(const char *value, const char *(*read)(const char *text, uint64_t *ret))
+{
+	const char *unit = value + strspn(value, "0123456789.");
+	char one[PIECE_SIZE] = "1";
+	uint64_t bytes;
+
+	if (strlen(unit) + 2 > sizeof(one))
+		return 0;
+	text_copy(one + 1, sizeof(one) - 1, unit);
+	return read(one, &bytes) ? 0 : (uint32_t)bytes;
+}
+
 const char *fault_reader_size(const struct fault_term *term, struct fault *fault, const char *value)
 {
 	uint64_t bytes;
 	const char *expected = text_size(value, &bytes);
 
-	return expected ? expected : store(term, fault, bytes);
+	if (!expected)
+		expected = store(term, fault, bytes);
+	if (!expected)
+		fault->unit = unit_of(value, text_size);
+	return expected;
 }
 
 const char *fault_reader_rate(const struct fault_term *term, struct fault *fault, const char *value)
@@ -74,7 +91,11 @@ const char *fault_reader_rate(const struct fault_term *term, struct fault *fault
 	uint64_t bytes;
 	const char *expected = text_rate(value, &bytes);
 
-	return expected ? expected : store(term, fault, bytes);
+	if (!expected)
+		expected = store(term, fault, bytes);
+	if (!expected)
+		fault->unit = unit_of(value, text_rate);
+	return expected;
 }
 
 const char *fault_reader_ratio(
@@ -106,8 +127,10 @@ const char *fault_reader_range(
 	high = low;
 	if (take_text(&value, "..") && !take_count(term, &value, &high))
 		return term->limits;
-	if (*value || high < low)
+	if (*value)
 		return term->limits;
+	if (high < low)
+		return "the smaller number first, such as 1..16";
 	fault->low = low;
 	fault->high = high;
 	return NULL;
@@ -131,8 +154,10 @@ const char *fault_reader_calls(
 		if (*value && !take_count(term, &value, &step))
 			return term->limits;
 	}
-	if (*value || last < first)
+	if (*value)
 		return term->limits;
+	if (last < first)
+		return "the smaller number first, such as 1..2";
 	fault->first = first;
 	fault->last = last;
 	fault->step = step;
@@ -150,7 +175,7 @@ const char *fault_reader_flap(const struct fault_term *term, struct fault *fault
 			text_duration(slash + 1, &up_ns))
 		return term->limits;
 	if (down_ns < term->low || down_ns > term->high || up_ns < term->low || up_ns > term->high)
-		return term->limits;
+		return "two durations from 1ns to 24h, such as 2s/8s";
 	fault->down_ns = down_ns;
 	fault->up_ns = up_ns;
 	return NULL;

@@ -69,9 +69,16 @@ static bool parse_target(const struct rule_word *word, char copy[RULE_WORD_SIZE]
 	return rule_word_target(word, copy, &fault->target, complaint->text, complaint->size);
 }
 
+/* What is no target, but where it has to stand was taken for one. */
+static bool say_first(const struct fault *fault, const struct complaint *complaint)
+{
+	return complain(complaint, "expected the target first, such as redis:6379, got '%s'",
+			fault->target.text);
+}
+
 /* Out of line, so that its table is on no other frame. */
-__attribute__((noinline)) static bool say_unknown(
-		const char *name, const struct complaint *complaint)
+__attribute__((noinline)) static bool say_unknown(const struct fault *fault, const char *name,
+		const struct complaint *complaint)
 {
 	static const char expected[] = "a fault, when or where, such as refuse, 20% or for=2m";
 	const char *names[FAULT_TERMS_MAX];
@@ -82,8 +89,10 @@ __attribute__((noinline)) static bool say_unknown(
 		if (!strchr(term->name, '%'))
 			names[count++] = term->name;
 	}
-	text_expected(complaint->text, complaint->size, expected, name, strlen(name),
-			text_nearest(name, names, count));
+	const char *nearest = text_nearest(name, names, count);
+	if (!nearest && fault_term_find(fault->target.text))
+		return say_first(fault, complaint);
+	text_expected(complaint->text, complaint->size, expected, name, strlen(name), nearest);
 	return false;
 }
 
@@ -106,11 +115,15 @@ static bool say_expected(const struct fault_term *term, const char *expected, co
 }
 
 /* Is there room for it in the rule? */
-static bool may_give(const struct fault *fault, const struct fault_term *term,
+static bool may_give(const struct fault *fault, const struct fault_term *term, const char *value,
 		const struct complaint *complaint)
 {
+	char quoted[TEXT_QUOTE_SIZE];
+
+	value = value ? value : term->name;
 	if (fault_term_is_given(fault, term))
-		return complain(complaint, "%s: given twice", term->name);
+		return complain(complaint, "%s: expected it once, got '%s' as well", term->name,
+				text_quote(quoted, sizeof(quoted), value, strlen(value)));
 	if (fault_term_is_kind(term) && fault->kind != FAULT_KIND_COUNT)
 		return complain(complaint,
 				"%s: expected one kind of fault, and %s is there already; write a "
@@ -123,7 +136,7 @@ static bool parse_value(struct fault *fault, const struct fault_term *term, cons
 {
 	const char *expected = NULL;
 
-	if (!may_give(fault, term, complaint))
+	if (!may_give(fault, term, value, complaint))
 		return false;
 	if (fault_term_is_kind(term))
 		fault->kind = term->kind;
@@ -152,7 +165,7 @@ static bool parse_term(const struct rule_word *word, char copy[RULE_WORD_SIZE],
 		*equals = '\0';
 	const struct fault_term *term = strchr(copy, '%') ? NULL : fault_term_find(copy);
 	if (!term)
-		return say_unknown(copy, complaint);
+		return say_unknown(fault, copy, complaint);
 	return parse_value(fault, term, equals ? equals + 1 : NULL, complaint);
 }
 
@@ -173,11 +186,13 @@ static bool check_lookup(const struct fault *fault, const struct fault_term *kin
 	if (!fault->is_lookup)
 		return true;
 	if (kind->group != FAULT_TERM_LOOKUP && kind->kind != FAULT_LATENCY)
-		return complain(complaint, "%s: expected a target without dns:, which takes %s",
-				kind->name, lookup_kinds);
+		return complain(complaint,
+				"%s: expected a target without dns:, got '%s', which takes %s",
+				kind->name, fault->target.text, lookup_kinds);
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
 		if (is_given(fault, others[i]))
-			return complain(complaint, "%s: not of lookups (dns:)", others[i]);
+			return complain(complaint, "%s: expected a target without dns:, got '%s'",
+					others[i], fault->target.text);
 	}
 	return true;
 }
@@ -189,12 +204,17 @@ static bool check_protocol(const struct fault *fault, const struct fault_term *k
 		return true;
 	if (fault->protocol == FAULT_UDP && !kind->is_for_udp)
 		return complain(complaint,
-				"%s: expected proto=tcp; datagrams take latency, errno, drop and "
-				"dup", kind->name);
+				"%s: expected proto=tcp, got 'proto=udp', which takes latency, "
+				"errno, drop and dup", kind->name);
 	if (fault->protocol == FAULT_TCP && !kind->is_for_tcp)
-		return complain(complaint, "%s: expected proto=udp beside it, it is of datagrams",
-				kind->name);
+		return complain(complaint, "%s: expected proto=udp beside it, got %s", kind->name,
+				is_given(fault, "proto") ? "'proto=tcp'" : "none");
 	return true;
+}
+
+static const char *direction_name(enum fault_direction direction)
+{
+	return direction == FAULT_BOTH ? "both" : direction == FAULT_IN ? "in" : "out";
 }
 
 static bool check_scope(const struct fault *fault, const struct fault_term *kind,
@@ -205,7 +225,8 @@ static bool check_scope(const struct fault *fault, const struct fault_term *kind
 	if (fault->is_lookup)
 		return true;
 	if (is_given(fault, "dir") && !kind->direction)
-		return complain(complaint, "dir: %s has no direction", kind->name);
+		return complain(complaint, "dir: expected none with %s, got 'dir=%s'", kind->name,
+				direction_name(fault->direction));
 	if (!is_given(fault, "per"))
 		return true;
 	if (fault->per == FAULT_PER_CALL && kind->is_connection_only)
@@ -267,6 +288,8 @@ static bool finish(struct fault *fault, const struct complaint *complaint)
 {
 	const struct fault_term *kind = fault_term_at((size_t)fault->kind);
 
+	if (fault->kind == FAULT_KIND_COUNT && fault_term_find(fault->target.text))
+		return say_first(fault, complaint);
 	if (fault->kind == FAULT_KIND_COUNT)
 		return complain(complaint, "expected a fault such as %s, got none",
 				fault->is_lookup ? lookup_kinds : "refuse or latency=300ms");

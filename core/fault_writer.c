@@ -31,6 +31,8 @@ static size_t write_duration(uint64_t ns, char *ret, size_t size)
 		{ "ns", 1 },
 	};
 
+	if (ns == 0)
+		return text_copy(ret, size, "0s");
 	return write_with_unit(ns, units, ret, size);
 }
 
@@ -45,6 +47,20 @@ void fault_writer_duration(const struct fault_term *term, const struct fault *fa
 	write_duration(number_of(term, fault), ret, size);
 }
 
+/* As the rule says it, if that is a whole number; else in whatever unit leaves one. */
+static void write_bytes(uint64_t bytes, uint32_t unit, const struct unit units[], char *ret,
+		size_t size)
+{
+	const struct unit *said = units;
+
+	while (said->factor > 1 && said->factor != unit)
+		said++;
+	if (said->factor == unit && bytes % unit == 0)
+		text_format(ret, size, "%llu%s", (unsigned long long)(bytes / unit), said->name);
+	else
+		write_with_unit(bytes, units, ret, size);
+}
+
 void fault_writer_size(const struct fault_term *term, const struct fault *fault, char *ret,
 		size_t size)
 {
@@ -56,30 +72,30 @@ void fault_writer_size(const struct fault_term *term, const struct fault *fault,
 		{ "B", 1 },
 	};
 
-	write_with_unit(number_of(term, fault), units, ret, size);
+	write_bytes(number_of(term, fault), fault->unit, units, ret, size);
 }
 
 void fault_writer_rate(const struct fault_term *term, const struct fault *fault, char *ret,
 		size_t size)
 {
-	fault_writer_size(term, fault, ret, size - 2);
-	size_t length = strlen(ret);
+	static const struct unit units[] = {
+		{ "MiB/s", 1048576 },
+		{ "MB/s", 1000000 },
+		{ "Mbit/s", 125000 },
+		{ "KiB/s", 1024 },
+		{ "KB/s", 1000 },
+		{ "kbit/s", 125 },
+		{ "B/s", 1 },
+	};
 
-	text_copy(ret + length, size - length, "/s");
+	write_bytes(number_of(term, fault), fault->unit, units, ret, size);
 }
 
 void fault_writer_ratio(const struct fault_term *term, const struct fault *fault, char *ret,
 		size_t size)
 {
-	uint32_t whole = fault->ratio / 10000, rest = fault->ratio % 10000, digits = 4;
-	char fraction[8] = ".0000";
-
 	(void)term;
-	for (; rest; rest /= 10, digits--)
-		fraction[digits] = (char)('0' + rest % 10);
-	for (digits = 4; digits > 0 && fraction[digits] == '0'; digits--)
-		fraction[digits] = '\0';
-	text_format(ret, size, "%u%s%%", whole, digits ? fraction : "");
+	text_share(ret, size, fault->ratio);
 }
 
 void fault_writer_count(const struct fault_term *term, const struct fault *fault, char *ret,

@@ -156,3 +156,31 @@ size_t text_expected(char *ret, size_t size, const char *expected, const char *g
 			nearest ? ", did you mean " : "", nearest ? nearest : "",
 			nearest ? "?" : "");
 }
+
+static size_t put_percent(char *ret, size_t size, unsigned int ratio)
+{
+	char fraction[8] = ".0000";
+	unsigned int digits = 4;
+
+	for (unsigned int rest = ratio % 10000; rest; rest /= 10, digits--)
+		fraction[digits] = (char)('0' + rest % 10);
+	for (digits = 4; digits > 0 && fraction[digits] == '0'; digits--)
+		fraction[digits] = '\0';
+	return text_format(ret, size, "%u%s%%", ratio / 10000, digits ? fraction : "");
+}
+
+size_t text_share(char *ret, size_t size, unsigned int ratio)
+{
+	const unsigned long long million = 1000000;
+
+	if (ratio % 100 == 0)
+		return put_percent(ret, size, ratio);
+	/* 33.3333% was one in three, which is rounded down. */
+	for (unsigned int all = 3; all <= 1000; all++) {
+		unsigned int part = (unsigned int)((ratio * (all + 0ull) + million - 1) / million);
+
+		if (part * million / all == ratio && (part == 1 || all <= 20))
+			return text_format(ret, size, "%u/%u", part, all);
+	}
+	return put_percent(ret, size, ratio);
+}

@@ -28,4 +28,7 @@ char *text_quote(char *ret, size_t size, const char *text, size_t length);
 size_t text_expected(char *ret, size_t size, const char *expected, const char *got, size_t length,
 		const char *nearest);
 
+/* Parts per million as text_ratio() reads them: "50%", "0.05%", "1/3". The length written. */
+size_t text_share(char *ret, size_t size, unsigned int ratio);
+
 #endif

@@ -60,6 +60,8 @@ const char *reader_ns(const struct setting *row, struct settings *settings, cons
 	if (!is_off(row, value)) {
 		const char *expected = text_duration(value, &ns);
 
+		if (expected && row->can_be_off)
+			return "a duration such as 250ms, 5s or 1m, or off";
 		if (expected)
 			return expected;
 		if (!is_within(row, ns))
@@ -126,8 +128,12 @@ static const char *read_calls(const char *value, struct window_shape *window)
 const char *reader_window(const struct setting *row, struct settings *settings,
 		const char *value)
 {
+	uint64_t ns;
+
 	if (strstr(value, "call"))
 		return read_calls(value, &settings->window);
+	if (text_duration(value, &ns))
+		return "a duration such as 10s, or a number of calls such as 100calls";
 	const char *expected = reader_ns(row, settings, value);
 	if (!expected)
 		settings->window.calls = 0;

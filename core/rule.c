@@ -27,7 +27,10 @@ static bool parse_setting(const struct rule_word *word, char copy[RULE_WORD_SIZE
 	const struct setting *row = setting_find(copy);
 	*list = row->is_list ? row : NULL;
 	if (settings->given == given && !row->is_list) {
-		text_format(error, size, "%s: given twice", row->name);
+		char quoted[TEXT_QUOTE_SIZE];
+
+		text_format(error, size, "%s: expected it once, got '%s' as well", row->name,
+				text_quote(quoted, sizeof(quoted), equals + 1, strlen(equals + 1)));
 		return false;
 	}
 	return true;

@@ -277,7 +277,10 @@ const char *text_nearest(const char *word, const char *const words[], size_t cou
 		if (other > WORD_MAX)
 			continue;
 		size_t distance = edit_distance(word, length, words[i], other);
-		if (distance < nearest || (distance == nearest && !found)) {
+		/* Of two that are as near, the one that was begun. */
+		bool is_nearer = !found || (strncmp(word, words[i], length) == 0 &&
+				strncmp(word, found, length) != 0);
+		if (distance < nearest || (distance == nearest && is_nearer)) {
 			nearest = distance;
 			found = words[i];
 		}

@@ -89,7 +89,7 @@ static const struct {
 				 "nothing"},
 		{"SHUNT_BREAK_X=pay timeout=1d",
 				"SHUNT_BREAK_X: timeout: expected a duration such as 250ms, 5s or "
-				"1m, got '1d'"},
+				"1m, or off, got '1d'"},
 		{"SHUNT_BREAK_=pay", "SHUNT_BREAK_: expected a name of letters, digits, _ and -, "
 				     "at most 63 of them, got ''"},
 		{"SHUNT_BREAK_a.b=pay", "SHUNT_BREAK_a.b: expected a name of letters, digits, _ "
@@ -134,6 +134,8 @@ static const struct {
 		{"SHUNT_SEED=-1", "SHUNT_SEED: expected a whole number, got '-1'"},
 		{"SHUNT_SEED=99999999999999999999", "SHUNT_SEED: expected a smaller number, got "
 						    "'99999999999999999999'"},
+		{"SHUNT_TIMER=of", "SHUNT_TIMER: expected auto, on or off, got 'of', did you mean "
+				   "off?"},
 		{"SHUNT_TIMER=yes", "SHUNT_TIMER: expected auto, on or off, got 'yes'"},
 		{"SHUNT_BACKTRACE=yes", "SHUNT_BACKTRACE: expected 0 or 1, got 'yes'"},
 		{"SHUNT_EXPIRE=60", "SHUNT_EXPIRE: expected a duration such as 250ms, 5s or 1m, "
@@ -207,7 +209,7 @@ Test(config, the_first_of_two_equal_variables_counts)
 	cr_expect_eq(config.problem_count, 0);
 	LOAD("SHUNT_BREAK_A=pay", "SHUNT_BREAK_A=other");
 	cr_expect_str_eq(config.rules[0].target.host, "pay");
-	expect_problem("SHUNT_BREAK_A: a rule of this name is there already");
+	expect_problem("SHUNT_BREAK_A: expected a name no rule has, got 'A'");
 }
 
 Test(config, a_path_that_does_not_fit_is_refused)
@@ -442,7 +444,7 @@ static const struct {
 		{"fault REDIS = redis,refuse=1", "FILE:3: refuse: expected no value, got '1'"},
 		{"fault REDIS redis,refuse", "FILE:3: expected fault NAME = rule, got 'fault REDIS "
 					     "redis,refuse'"},
-		{"break FIRST = other", "FILE:3: a rule of this name is there already"},
+		{"break FIRST = other", "FILE:3: expected a name no rule has, got 'FIRST'"},
 };
 
 Test(config, a_bad_line_is_left_out_and_numbered)

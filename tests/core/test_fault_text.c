@@ -149,104 +149,144 @@ Test(fault_text, an_exclusion_is_a_target_alone)
 }
 
 static const char *const wrong[][2] = {
-	{ "", "expected a target such as redis:6379, got nothing" },
-	{ "redis", "expected a fault such as refuse or latency=300ms, got none" },
-	{ "dns:redis", "expected a fault such as nxdomain, servfail, again, nodata, addr=IP or "
-		       "latency=DUR, got none" },
-	{ "refuse", "expected a fault such as refuse or latency=300ms, got none" },
-	{ "latency=1s", "expected a target such as pay.internal:443 before the settings, got "
-			"'latency=1s'" },
-	{ "redis 20%", "expected a fault such as refuse or latency=300ms, got none" },
-	{ "10.1.2.3/8 refuse", "expected a prefix without bits beyond its length, got "
-			       "'10.1.2.3/8', did you mean 10.0.0.0/8?" },
-	{ "redis refus", "expected a fault, when or where, such as refuse, 20% or for=2m, got "
-			 "'refus', did you mean refuse?" },
-	{ "redis latncy=1s", "expected a fault, when or where, such as refuse, 20% or for=2m, got "
-			     "'latncy', did you mean latency?" },
-	{ "redis elephant", "expected a fault, when or where, such as refuse, 20% or for=2m, got "
-			    "'elephant'" },
-	{ "redis =5", "expected a fault, when or where, such as refuse, 20% or for=2m, got ''" },
-	{ "redis P%=20% refuse", "expected a fault, when or where, such as refuse, 20% or for=2m, "
-				 "got 'P%'" },
-	{ "redis refuse=1", "refuse: expected no value, got '1'" },
-	{ "redis refuse=", "refuse: expected no value, got ''" },
-	{ "redis refuse reset", "reset: expected one kind of fault, and refuse is there already; "
-				"write a second rule" },
-	{ "redis refuse refuse", "refuse: given twice" },
-	{ "redis refuse for=1m for=1m", "for: given twice" },
-	{ "redis refuse 1% 2%", "P%: given twice" },
-	{ "redis refuse 20", "P%: expected a ratio such as 50% or 1/20, got '20'" },
-	{ "redis refuse 120%", "P%: expected a ratio from 0% to 100%, got '120%'" },
-	{ "redis refuse 0.5", "P%: expected a ratio such as 50% or 1/20, got '0.5'" },
-	{ "redis latency", "latency: expected a duration such as 250ms, 5s or 1m, got nothing" },
-	{ "redis latency=300", "latency: expected a duration such as 250ms, 5s or 1m, got '300'" },
-	{ "redis latency=0s", "latency: expected a duration from 1ns to 24h, got '0s'" },
-	{ "redis latency=1s~5", "latency: expected a duration such as 250ms, 5s or 1m, got "
-				"'1s~5'" },
-	{ "redis latency=1s/normal", "latency: expected ~JITTER/normal or ~JITTER/uniform, got "
-				     "'1s/normal'" },
-	{ "redis latency=1s~1s/norm", "latency: expected ~JITTER/normal or ~JITTER/uniform, got "
-				      "'1s~1s/norm'" },
-	{ "redis rate", "rate: expected a rate such as 64KB/s or 512kbit/s, got nothing" },
-	{ "redis rate=64", "rate: expected a rate such as 64KB/s or 512kbit/s, got '64'" },
-	{ "redis rate=64KB", "rate: expected a rate such as 64KB/s or 512kbit/s, got '64KB'" },
-	{ "redis rate=0B/s", "rate: expected a rate from 1B/s to 1TiB/s, got '0B/s'" },
-	{ "redis reset=64", "reset: expected a size such as 512B, 64KB or 1MiB, got '64'" },
-	{ "redis close=", "close: expected a size such as 512B, 64KB or 1MiB, got ''" },
-	{ "redis short=0", "short: expected numbers of bytes from 1, such as 10 or 1..16, got "
-			   "'0'" },
-	{ "redis short=5..2", "short: expected numbers of bytes from 1, such as 10 or 1..16, got "
-			      "'5..2'" },
-	{ "redis refuse calls=0", "calls: expected numbers such as 3, 1..2, 3+ or 3..9+2, got "
-				  "'0'" },
-	{ "redis refuse calls=5..2", "calls: expected numbers such as 3, 1..2, 3+ or 3..9+2, got "
-				     "'5..2'" },
-	{ "redis refuse calls=1+0", "calls: expected numbers such as 3, 1..2, 3+ or 3..9+2, got "
-				    "'1+0'" },
-	{ "redis refuse times=0", "times: expected a whole number from 1 to 1000000000, got '0'" },
-	{ "redis refuse for=2", "for: expected a duration such as 250ms, 5s or 1m, got '2'" },
-	{ "redis refuse flap=2s", "flap: expected two durations such as 2s/8s, got '2s'" },
-	{ "redis refuse flap=2s/0s", "flap: expected two durations such as 2s/8s, got '2s/0s'" },
-	{ "redis short dir=inn", "dir: expected in, out or both, got 'inn', did you mean in?" },
-	{ "redis refuse per=cal", "per: expected conn or call, got 'cal', did you mean call?" },
-	{ "redis refuse proto=sctp", "proto: expected tcp or udp, got 'sctp'" },
-	{ "redis refuse uid=root", "uid: expected the number of a user, got 'root'" },
-	{ "redis refuse proc=", "proc: expected globs of program names with | between them, at "
-				"most 127 characters, got ''" },
-	{ "redis refuse dir=in", "dir: refuse has no direction" },
-	{ "redis refuse per=call", "per: expected conn with refuse, got 'call'" },
-	{ "redis drop", "drop: expected proto=udp beside it, it is of datagrams" },
-	{ "redis refuse proto=udp", "refuse: expected proto=tcp; datagrams take latency, errno, "
-				    "drop and dup" },
-	{ "redis latency=1s proto=udp per=conn", "per: expected call with proto=udp, got 'conn'" },
-	{ "redis nxdomain", "nxdomain: expected a target such as dns:redis, got 'redis'" },
-	{ "dns:redis refuse", "refuse: expected a target without dns:, which takes nxdomain, "
-			      "servfail, again, nodata, addr=IP or latency=DUR" },
-	{ "dns:redis again per=call", "per: not of lookups (dns:)" },
-	{ "dns:redis again proto=udp", "proto: not of lookups (dns:)" },
-	{ "dns:10.1.2.3 again", "expected a name, .suffix, glob or 'any' behind dns:, got "
-				"'dns:10.1.2.3'" },
-	{ "dns:redis:6379 again", "expected a name, .suffix, glob or 'any' behind dns:, got "
-				  "'dns:redis:6379'" },
-	{ "dns:^redis", "expected a name, .suffix, glob or 'any' behind dns:, got 'dns:^redis'" },
-	{ "dns:redis addr=redis", "addr: expected an address such as 192.0.2.1 or 2001:db8::1, "
-				  "got 'redis'" },
-	{ "redis errno=ECONNREFUSE", "errno: expected an error of connect, send or recv such as "
-				     "ECONNREFUSED, got 'ECONNREFUSE', did you mean "
-				     "ECONNREFUSED?" },
-	{ "redis errno=EAI_AGAIN", "errno: expected an error of connect, send or recv such as "
-				   "ECONNREFUSED, got 'EAI_AGAIN'" },
-	{ "redis errno=EAGAIN", "errno: expected an error that ends a call (for EAGAIN there is "
-				"the fault eagain), got 'EAGAIN'" },
-	{ "redis errno=EBADF", "errno: expected an error of connect, send or recv on a stream "
-			       "such as ECONNREFUSED, ECONNRESET or ETIMEDOUT, got 'EBADF'" },
-	{ "redis errno=EPIPE dir=in", "errno: expected an error of recv on a stream such as "
-				      "ECONNREFUSED, ECONNRESET or ETIMEDOUT, got 'EPIPE'" },
-	{ "redis errno=ECONNRESET proto=udp", "errno: expected an error of connect, send or recv "
-					      "on datagrams such as ECONNREFUSED, EHOSTUNREACH or "
-					      "ENETUNREACH, got 'ECONNRESET', did you mean "
-					      "ECONNREFUSED?" },
-	{ "^redis refuse", "expected nothing behind ^target, got 'refuse'" },
+		{"", "expected a target such as redis:6379, got nothing"},
+		{"redis", "expected a fault such as refuse or latency=300ms, got none"},
+		{"dns:redis", "expected a fault such as nxdomain, servfail, again, nodata, addr=IP "
+			      "or "
+			      "latency=DUR, got none"},
+		{"refuse", "expected the target first, such as redis:6379, got 'refuse'"},
+		{"refuse redis:6379",
+				"expected the target first, such as redis:6379, got 'refuse'"},
+		{"nxdomain dns:redis",
+				"expected the target first, such as redis:6379, got 'nxdomain'"},
+		{"latency=1s", "expected a target such as pay.internal:443 before the settings, "
+			       "got "
+			       "'latency=1s'"},
+		{"redis 20%", "expected a fault such as refuse or latency=300ms, got none"},
+		{"10.1.2.3/8 refuse", "expected a prefix without bits beyond its length, got "
+				      "'10.1.2.3/8', did you mean 10.0.0.0/8?"},
+		{"redis refus", "expected a fault, when or where, such as refuse, 20% or for=2m, "
+				"got "
+				"'refus', did you mean refuse?"},
+		{"redis latncy=1s", "expected a fault, when or where, such as refuse, 20% or "
+				    "for=2m, got "
+				    "'latncy', did you mean latency?"},
+		{"redis elephant", "expected a fault, when or where, such as refuse, 20% or "
+				   "for=2m, got "
+				   "'elephant'"},
+		{"redis =5", "expected a fault, when or where, such as refuse, 20% or for=2m, got "
+			     "''"},
+		{"redis P%=20% refuse",
+				"expected a fault, when or where, such as refuse, 20% or for=2m, "
+				"got 'P%'"},
+		{"redis refuse=1", "refuse: expected no value, got '1'"},
+		{"redis refuse=", "refuse: expected no value, got ''"},
+		{"redis refuse reset",
+				"reset: expected one kind of fault, and refuse is there already; "
+				"write a second rule"},
+		{"redis refuse refuse", "refuse: expected it once, got 'refuse' as well"},
+		{"redis refuse for=1m for=2m", "for: expected it once, got '2m' as well"},
+		{"redis refuse 1% 2%", "P%: expected it once, got '2%' as well"},
+		{"redis refuse 20", "P%: expected a ratio such as 50% or 1/20, got '20'"},
+		{"redis refuse 120%", "P%: expected a ratio from 0% to 100%, got '120%'"},
+		{"redis refuse 0.5", "P%: expected a ratio such as 50% or 1/20, got '0.5'"},
+		{"redis latency", "latency: expected a duration such as 250ms, 5s or 1m, got "
+				  "nothing"},
+		{"redis latency=300",
+				"latency: expected a duration such as 250ms, 5s or 1m, got '300'"},
+		{"redis latency=0s", "latency: expected a duration from 1ns to 24h, got '0s'"},
+		{"redis latency=1s~5", "latency: expected a duration such as 250ms, 5s or 1m, got "
+				       "'1s~5'"},
+		{"redis latency=1s/normal",
+				"latency: expected ~JITTER/normal or ~JITTER/uniform, got "
+				"'1s/normal'"},
+		{"redis latency=1s~1s/norm",
+				"latency: expected ~JITTER/normal or ~JITTER/uniform, got "
+				"'1s~1s/norm'"},
+		{"redis rate", "rate: expected a rate such as 64KB/s or 512kbit/s, got nothing"},
+		{"redis rate=64", "rate: expected a rate such as 64KB/s or 512kbit/s, got '64'"},
+		{"redis rate=64KB",
+				"rate: expected a rate such as 64KB/s or 512kbit/s, got '64KB'"},
+		{"redis rate=0B/s", "rate: expected a rate from 1B/s to 1TiB/s, got '0B/s'"},
+		{"redis reset=64", "reset: expected a size such as 512B, 64KB or 1MiB, got '64'"},
+		{"redis close=", "close: expected a size such as 512B, 64KB or 1MiB, got ''"},
+		{"redis short=0",
+				"short: expected numbers of bytes from 1, such as 10 or 1..16, got "
+				"'0'"},
+		{"redis short=5..2", "short: expected the smaller number first, such as 1..16, got "
+				     "'5..2'"},
+		{"redis refuse calls=0",
+				"calls: expected numbers such as 3, 1..2, 3+ or 3..9+2, got "
+				"'0'"},
+		{"redis refuse calls=5..2",
+				"calls: expected the smaller number first, such as 1..2, got "
+				"'5..2'"},
+		{"redis refuse calls=1+0",
+				"calls: expected numbers such as 3, 1..2, 3+ or 3..9+2, got "
+				"'1+0'"},
+		{"redis refuse times=0",
+				"times: expected a whole number from 1 to 1000000000, got '0'"},
+		{"redis refuse for=2", "for: expected a duration such as 250ms, 5s or 1m, got '2'"},
+		{"redis refuse flap=2s", "flap: expected two durations such as 2s/8s, got '2s'"},
+		{"redis refuse flap=2s/0s",
+				"flap: expected two durations from 1ns to 24h, such as 2s/8s, "
+				"got '2s/0s'"},
+		{"redis short dir=inn",
+				"dir: expected in, out or both, got 'inn', did you mean in?"},
+		{"redis refuse per=cal",
+				"per: expected conn or call, got 'cal', did you mean call?"},
+		{"redis refuse proto=sctp", "proto: expected tcp or udp, got 'sctp'"},
+		{"redis refuse uid=root", "uid: expected the number of a user, got 'root'"},
+		{"redis refuse proc=",
+				"proc: expected globs of program names with | between them, at "
+				"most 127 characters, got ''"},
+		{"redis refuse dir=in", "dir: expected none with refuse, got 'dir=in'"},
+		{"redis refuse per=call", "per: expected conn with refuse, got 'call'"},
+		{"redis drop", "drop: expected proto=udp beside it, got none"},
+		{"redis drop proto=tcp", "drop: expected proto=udp beside it, got 'proto=tcp'"},
+		{"redis refuse proto=udp",
+				"refuse: expected proto=tcp, got 'proto=udp', which takes "
+				"latency, errno, drop and dup"},
+		{"redis latency=1s proto=udp per=conn",
+				"per: expected call with proto=udp, got 'conn'"},
+		{"redis nxdomain", "nxdomain: expected a target such as dns:redis, got 'redis'"},
+		{"dns:redis refuse",
+				"refuse: expected a target without dns:, got 'dns:redis', which "
+				"takes nxdomain, servfail, again, nodata, addr=IP or latency=DUR"},
+		{"dns:redis again per=call",
+				"per: expected a target without dns:, got 'dns:redis'"},
+		{"dns:redis again proto=udp",
+				"proto: expected a target without dns:, got 'dns:redis'"},
+		{"dns:10.1.2.3 again", "expected a name, .suffix, glob or 'any' behind dns:, got "
+				       "'dns:10.1.2.3'"},
+		{"dns:redis:6379 again", "expected a name, .suffix, glob or 'any' behind dns:, got "
+					 "'dns:redis:6379'"},
+		{"dns:^redis", "expected a name, .suffix, glob or 'any' behind dns:, got "
+			       "'dns:^redis'"},
+		{"dns:redis addr=redis",
+				"addr: expected an address such as 192.0.2.1 or 2001:db8::1, "
+				"got 'redis'"},
+		{"redis errno=ECONNREFUSE",
+				"errno: expected an error of connect, send or recv such as "
+				"ECONNREFUSED, got 'ECONNREFUSE', did you mean "
+				"ECONNREFUSED?"},
+		{"redis errno=EAI_AGAIN",
+				"errno: expected an error of connect, send or recv such as "
+				"ECONNREFUSED, got 'EAI_AGAIN'"},
+		{"redis errno=EAGAIN",
+				"errno: expected an error that ends a call (for EAGAIN there is "
+				"the fault eagain), got 'EAGAIN'"},
+		{"redis errno=EBADF",
+				"errno: expected an error of connect, send or recv on a stream "
+				"such as ECONNREFUSED, ECONNRESET or ETIMEDOUT, got 'EBADF'"},
+		{"redis errno=EPIPE dir=in", "errno: expected an error of recv on a stream such as "
+					     "ECONNREFUSED, ECONNRESET or ETIMEDOUT, got 'EPIPE'"},
+		{"redis errno=ECONNRESET proto=udp",
+				"errno: expected an error of connect, send or recv "
+				"on datagrams such as ECONNREFUSED, EHOSTUNREACH or "
+				"ENETUNREACH, got 'ECONNRESET', did you mean "
+				"ECONNREFUSED?"},
+		{"^redis refuse", "expected nothing behind ^target, got 'refuse'"},
 };
 
 Test(fault_text, what_is_wrong_is_said)
@@ -292,15 +332,19 @@ Test(fault_text, the_hash_is_of_name_and_words)
 static const char *const described[][2] = {
 	{ "redis:6379,refuse", "redis:6379 refuse" },
 	{ "redis 20% refuse", "redis refuse 20%" },
-	{ "redis refuse 1/3", "redis refuse 33.3333%" },
+	{ "redis refuse 1/3", "redis refuse 1/3" },
 	{ "redis refuse 0.05%", "redis refuse 0.05%" },
 	{ "redis latency=0.3s~50000us/normal", "redis latency=300ms~50ms/normal" },
 	{ "redis latency=90s~1ns/uniform", "redis latency=90s~1ns" },
 	{ "redis latency=1.5h", "redis latency=90m" },
-	{ "redis timeout", "redis timeout=0ns" },
+	{ "redis timeout", "redis timeout=0s" },
 	{ "redis reset=64KiB", "redis reset=64KiB" },
 	{ "redis reset", "redis reset=0B" },
-	{ "redis rate=512kbit/s", "redis rate=64KB/s" },
+	{ "redis rate=512kbit/s", "redis rate=512kbit/s" },
+	{ "redis rate=640KB/s", "redis rate=640KB/s" },
+	{ "redis rate=500KiB/s", "redis rate=500KiB/s" },
+	{ "redis reset=1.5KB", "redis reset=1500B" },
+	{ "redis close=2000KB", "redis close=2000KB" },
 	{ "redis rate=3B/s dir=in", "redis rate=3B/s dir=in" },
 	{ "redis short=1..16", "redis short=1..16" },
 	{ "redis short", "redis short=1" },

@@ -77,3 +77,32 @@ Test(format, what_was_expected_is_said_with_what_was_meant)
 	text_expected(text, 8, "peace", "", 0, NULL);
 	cr_expect_str_eq(text, "expecte");
 }
+
+Test(format, a_share_is_written_as_it_may_be_read)
+{
+	static const struct {
+		unsigned int ratio;
+		const char *text;
+	} cases[] = {
+			{0, "0%"},
+			{1000000, "100%"},
+			{200000, "20%"},
+			{500, "0.05%"},
+			{333333, "1/3"},
+			{666666, "2/3"},
+			{142857, "1/7"},
+			{1, "0.0001%"},
+			{33333, "1/30"},
+			{1001, "1/999"},
+			{123456, "12.3456%"},
+			{999999, "99.9999%"},
+	};
+	char text[16];
+
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		cr_expect_eq(text_share(text, sizeof(text), cases[i].ratio), strlen(text));
+		cr_expect_str_eq(text, cases[i].text);
+	}
+	text_share(text, 4, 123456);
+	cr_expect_str_eq(text, "12.");
+}

@@ -90,7 +90,7 @@ Test(rule, what_is_wrong_is_said)
 			{"pay slep=5s", "setting: expected a known one, got 'slep', did you mean "
 					"sleep?"},
 			{"pay timeout=800", "timeout: expected a duration such as 250ms, 5s or 1m, "
-					    "got '800'"},
+					    "or off, got '800'"},
 			{"pay other", "expected setting=value, got 'other'"},
 			{"pay ^other", "expected setting=value, got '^other'"},
 			{"pay volume 5", "expected setting=value, got 'volume'"},
@@ -105,7 +105,7 @@ Test(rule, what_is_wrong_is_said)
 			{"pay ignore=EPIPE fail=EPIPE", "fail: EPIPE is in ignore too"},
 			{"pay ignore= volume=5", "ignore: expected names of errors such as "
 						 "ECONNRESET or EAI_AGAIN, got ''"},
-			{"pay sleep=5s sleep=6s", "sleep: given twice"},
+			{"pay sleep=5s sleep=6s", "sleep: expected it once, got '6s' as well"},
 			{"pay =5", "setting: expected a known one, got ''"},
 			{"pay sleep==5s", "sleep: expected a duration such as 250ms, 5s or 1m, got "
 					  "'=5s'"},
@@ -157,7 +157,7 @@ Test(rule, of_any_size_ends_in_a_short_message, .timeout = 60)
 			"expected setting=value, got "
 			"'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...'");
 	cr_expect_not(parse_large(1024 * 1024, "volume=5 "));
-	cr_expect_str_eq(error, "volume: given twice");
+	cr_expect_str_eq(error, "volume: expected it once, got '5' as well");
 	cr_expect_not(parse_large(64 * 1024, "\xff"));
 	cr_expect(parse_large(4 * 1024 * 1024, "ignore=EPIPE,EPROTO "));
 	cr_expect(parse_large(4 * 1024 * 1024, " ,"));

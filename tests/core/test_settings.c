@@ -133,8 +133,12 @@ static const struct bad {
 				"volume: expected a whole number from 1 to 1000000, got "
 				"'99999999999999999999'"},
 		{"volume", "off", "volume: expected a whole number from 1 to 1000000, got 'off'"},
-		{"window", "10", "window: expected a duration such as 250ms, 5s or 1m, got '10'"},
-		{"window", "100", "window: expected a duration such as 250ms, 5s or 1m, got '100'"},
+		{"window", "10",
+				"window: expected a duration such as 10s, or a number of calls "
+				"such as 100calls, got '10'"},
+		{"window", "100",
+				"window: expected a duration such as 10s, or a number of calls "
+				"such as 100calls, got '100'"},
 		{"window", "0s", "window: expected a duration from 1ms to 24h, got '0s'"},
 		{"window", "25h", "window: expected a duration from 1ms to 24h, got '25h'"},
 		{"window", "0calls",
@@ -182,7 +186,7 @@ static const struct bad {
 		{"consecutive", "0",
 				"consecutive: expected a whole number from 1 to 1000000, or off, "
 				"got '0'"},
-		{"slow", "1", "slow: expected a duration such as 250ms, 5s or 1m, got '1'"},
+		{"slow", "1", "slow: expected a duration such as 250ms, 5s or 1m, or off, got '1'"},
 		{"slow", "0ms", "slow: expected a duration from 1ns to 24h, or off, got '0ms'"},
 		{"slow-rate", "0%", "slow-rate: expected a ratio above 0%, at most 100%, got '0%'"},
 		{"slow-rate", "1", "slow-rate: expected a ratio such as 50% or 1/20, got '1'"},
@@ -270,14 +274,19 @@ static const struct bad {
 		{"elephants", "5", "setting: expected a known one, got 'elephants'"},
 		{"", "5", "setting: expected a known one, got ''"},
 		{"a\x01", "5", "setting: expected a known one, got 'a\\x01'"},
-		{"timeout", "1", "timeout: expected a duration such as 250ms, 5s or 1m, got '1'"},
+		{"timeout", "1",
+				"timeout: expected a duration such as 250ms, 5s or 1m, or off, got "
+				"'1'"},
 		{"timeout", "0s", "timeout: expected off, or a duration from 1ms to 24h, got '0s'"},
-		{"concurrency", "0", "concurrency: expected off, or a whole number from 1 to 1024, "
+		{"concurrency", "0",
+				"concurrency: expected off, or a whole number from 1 to 1024, "
 				"got '0'"},
 		{"queue", "1025", "queue: expected a whole number from 0 to 1024, got '1025'"},
-		{"fallback", "backup:80", "fallback: expected an address and port such as "
+		{"fallback", "backup:80",
+				"fallback: expected an address and port such as "
 				"127.0.0.1:8080 or [::1]:8080, or none, got 'backup:80'"},
-		{"resolve-pool", "65", "resolve-pool: expected a whole number from 1 to 64, "
+		{"resolve-pool", "65",
+				"resolve-pool: expected a whole number from 1 to 64, "
 				"got '65'"},
 		{"timeuot", "1s",
 				"setting: expected a known one, got 'timeuot', did you mean "

@@ -476,7 +476,7 @@ class Check(_Command):
 	def test_every_setting_can_be_read_back(self):
 		values = {'errors': '12.5%', 'volume': '7', 'window': '2m', 'buckets': '6', 'sleep': '250ms',
 			'probes': '3', 'half-open': 'rate', 'lease': '1h', 'consecutive': '4', 'slow': '750us',
-			'slow-rate': '33.3333%', 'backoff': '2.5..1m', 'neutral': 'release', 'rejects': 'ignore',
+			'slow-rate': '1/3', 'backoff': '2.5..1m', 'neutral': 'release', 'rejects': 'ignore',
 			'force': 'open', 'enabled': 'no', 'abandon': '3s', 'timeout': '800ms', 'concurrency': '20', 'queue': '5',
 			'queue-wait': '300ms', 'connections': '40', 'fallback': '127.0.0.1:8080', 'fallback-concurrency': '3',
 			'resolve-timeout': '2s', 'resolve-pool': '4', 'resolve-pool-max': '12', 'resolve-queue': '16',
