@@ -10,11 +10,13 @@
 #include "cli/terminal.h"
 #include "core/clock.h"
 #include "core/fault_text.h"
+#include "core/rule_hint.h"
 #include "core/text.h"
 
 #define PROBLEM_SIZE 512
 #define RULE_TEXT_SIZE 1024
 #define LIST_SIZE 256
+#define FOR_MAX_NS 86400000000000u /* as `for` of a rule */
 
 enum { FAULT_FOR, FAULT_JSON, FAULT_ALL, FAULT_OPTION_COUNT };
 
@@ -54,10 +56,10 @@ static bool read_duration(const char *text, uint64_t *ret_ns)
 	if (!text)
 		return true;
 	expected = text_duration(text, ret_ns);
-	if (!expected && *ret_ns > 0)
+	if (!expected && *ret_ns > 0 && *ret_ns <= FOR_MAX_NS)
 		return true;
 	terminal_complain("fault add: --for: expected %s, got '%s'",
-			expected ? expected : "more than no time", text);
+			expected ? expected : "a duration from 1ns to 24h", text);
 	return false;
 }
 
@@ -73,6 +75,7 @@ static bool read_rule(const struct request *request, struct fault *ret)
 	if (fault_parse(request->name, request->rule, strlen(request->rule), ret, problem,
 			sizeof(problem)))
 		return true;
+	rule_hint(request->rule, strlen(request->rule), true, problem, sizeof(problem));
 	terminal_complain("fault add: %s: %s", request->name, problem);
 	return false;
 }

@@ -6,6 +6,7 @@
 
 #include "core/fault_text.h"
 #include "core/file.h"
+#include "core/rule_hint.h"
 #include "core/span.h"
 #include "core/text.h"
 #include "core/variable.h"
@@ -76,6 +77,7 @@ static void add_rule(struct config *config, const struct source *source)
 	}
 	struct rule *rule = &config->rules[config->rule_count];
 	if (!rule_parse(name, source->text.text, source->text.length, rule, error, sizeof(error))) {
+		rule_hint(source->text.text, source->text.length, false, error, sizeof(error));
 		add_problem(config, name, source->where, error);
 		return;
 	}
@@ -100,6 +102,7 @@ static void add_fault(struct config *config, const struct source *source)
 	struct fault *fault = &config->faults[config->fault_count];
 	if (!fault_parse(name, source->text.text, source->text.length, fault, error,
 		sizeof(error))) {
+		rule_hint(source->text.text, source->text.length, true, error, sizeof(error));
 		add_problem(config, "", source->where, error);
 		return;
 	}
@@ -337,8 +340,7 @@ static void choose_faults(struct config *config, const struct config_process *pr
 static void reset(struct config *config)
 {
 	/* Not the whole: most of it is never touched, and stays without memory. */
-	config->rule_count = config->fault_count = 0;
-	config->problem_count = 0;
+	config->rule_count = config->fault_count = config->problem_count = 0;
 	config->is_off = config->observe = config->state_private = config->backtrace = false;
 	config->wants_names = config->has_fallback = config->has_seed = false;
 	config->log = LOG_OFF;

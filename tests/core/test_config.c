@@ -134,6 +134,13 @@ static const struct {
 		{"SHUNT_SEED=-1", "SHUNT_SEED: expected a whole number, got '-1'"},
 		{"SHUNT_SEED=99999999999999999999", "SHUNT_SEED: expected a smaller number, got "
 						    "'99999999999999999999'"},
+		{"SHUNT_BREAK_X=redis errors=10% hang",
+				"SHUNT_BREAK_X: expected setting=value, got 'hang'; hang is of "
+				"fault rules (--fault, SHUNT_FAULT_NAME)"},
+		{"SHUNT_FAULT_X=redis errors=50%",
+				"SHUNT_FAULT_X: expected a fault, when or where, such as refuse, "
+				"20% or for=2m, got 'errors'; errors is of breaker rules (--break, "
+				"SHUNT_BREAK_NAME)"},
 		{"SHUNT_TIMER=of", "SHUNT_TIMER: expected auto, on or off, got 'of', did you mean "
 				   "off?"},
 		{"SHUNT_TIMER=yes", "SHUNT_TIMER: expected auto, on or off, got 'yes'"},

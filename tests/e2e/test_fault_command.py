@@ -573,7 +573,10 @@ class FaultAdd(_Command):
 		self.assertIn("expected list, got 'lst'", self.refused('fault', 'lst'))
 		self.assertIn('expected a name and a rule', self.refused('fault', 'add', 'A'))
 		self.assertIn("--for: expected a duration such as", self.refused('fault', 'add', 'A', 'a refuse', '--for', '30'))
-		self.assertIn("--for: expected more than no time", self.refused('fault', 'add', 'A', 'a refuse', '--for', '0s'))
+		for given in ('0s', '25h', '48h'):
+			self.assertIn(f"--for: expected a duration from 1ns to 24h, got '{given}'",
+				self.refused('fault', 'add', 'A', 'a refuse', '--for', given))
+		self.assertIn('sleep is of breaker rules', self.refused('fault', 'add', 'A', 'a refuse', 'sleep=2s'))
 		self.assertIn("got 'A B'", self.refused('fault', 'add', 'A B', 'a refuse'))
 		self.assertRegex(self.refused('fault', 'add', 'A', 'a.internal refus'), r"fault add: A: .*refuse")
 		self.assertIn('fault list: expected no --for', self.refused('fault', 'list', '--for', '3s'))
