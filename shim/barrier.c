@@ -8,6 +8,7 @@
 #include "core/clock.h"
 #include "shim/below.h"
 #include "shim/held_attempt.h"
+#include "shim/hold.h"
 #include "shim/meeting.h"
 #include "shim/signals.h"
 #include "shim/socket_ask.h"
@@ -26,8 +27,8 @@ static bool wait_for_attempt(struct crossing *crossing)
 
 	if (due_ns && !crossing->sight.is_blocking)
 		return crossing_answer_again(crossing);
-	if (due_ns && !socket_sleep(-1, due_ns))
-		return crossing_answer(crossing, -1, EINTR);
+	if (due_ns && !crossing_sleep(crossing, due_ns))
+		return false;
 	crossing->sight.now_ns = clock_now_ns();
 	error = held_attempt_error(slot, crossing->sight.now_ns);
 	return !error || crossing_answer(crossing, -1, error);
@@ -78,36 +79,21 @@ static bool wait_for_data(struct crossing *crossing, uint64_t end_ns)
 	}
 }
 
-/* A deadline of ours wakes it (it shuts both sides); that both are shut otherwise does not. */
-static bool sleep_until(const struct crossing *crossing, uint64_t until_ns)
-{
-	if (!socket_sleep(crossing->sight.fd, until_ns))
-		return false;
-	return exchange_has(&crossing->sight.connection->exchange, EXCHANGE_TIMED_OUT) ||
-	       socket_sleep(-1, until_ns);
-}
-
 /* The answer comes late: nothing is taken before, so that nothing is lost. */
 static bool wait_for_answer(struct crossing *crossing)
 {
-	uint64_t own_ns, end_ns, due_ns;
+	uint64_t due_ns;
 
 	if (!crossing->sight.is_blocking) {
 		if (!crossing_is_ready(crossing) || !arrival_answer_ns(&crossing->sight))
 			return true;
 		return crossing_answer_again(crossing);
 	}
-	own_ns = socket_timeout_ns(crossing->sight.fd, SO_RCVTIMEO);
-	end_ns = own_ns ? crossing->sight.now_ns + own_ns : 0;
-	if (!wait_for_data(crossing, end_ns))
+	if (!wait_for_data(crossing, crossing_end_ns(crossing)))
 		return false;
 	crossing->sight.now_ns = clock_now_ns();
 	due_ns = arrival_answer_ns(&crossing->sight);
-	if (!due_ns)
-		return true;
-	if (!sleep_until(crossing, end_ns && end_ns < due_ns ? end_ns : due_ns))
-		return crossing_answer(crossing, -1, EINTR);
-	return !end_ns || end_ns >= due_ns || crossing_answer(crossing, -1, EAGAIN);
+	return !due_ns || crossing_sleep(crossing, due_ns);
 }
 
 bool barrier_lets(struct crossing *crossing)
@@ -118,6 +104,8 @@ bool barrier_lets(struct crossing *crossing)
 	crossing->goes_on = false;
 	crossing->corrupts = NULL;
 	crossing->sight.now_ns = clock_now_ns();
+	if (!crossing->began_ns)
+		crossing->began_ns = crossing->sight.now_ns;
 	if (slot_has(slot, SLOT_RESET | SLOT_CLOSED) && !crossing_answer_dead(crossing))
 		return false;
 	if (slot_has(slot, SLOT_HELD) && !wait_for_attempt(crossing))
@@ -159,10 +147,7 @@ static ssize_t end_late(struct crossing *crossing)
 		crossing_answer_again(crossing);
 		return -1;
 	}
-	if (socket_sleep(-1, due_ns))
-		return 0;
-	errno = EINTR;
-	return -1;
+	return crossing_sleep(crossing, due_ns) ? 0 : -1;
 }
 
 ssize_t barrier_passed(struct crossing *crossing, ssize_t result)
@@ -171,6 +156,10 @@ ssize_t barrier_passed(struct crossing *crossing, ssize_t result)
 
 	if (result > 0) {
 		all_moved(crossing, (size_t)result);
+		/* A program that stops at a short transfer waits for an edge. */
+		if (!crossing->sight.is_blocking && crossing->limit < crossing->size &&
+				(size_t)result == crossing->limit && !(crossing->flags & MSG_PEEK))
+			hold_again(crossing->sight.fd);
 		return result;
 	}
 	if (!crossing_is_receiving(crossing))

@@ -7,6 +7,8 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
+#include "core/clock.h"
+#include "shim/held_attempt.h"
 #include "shim/hold.h"
 #include "shim/inject_choose.h"
 #include "shim/own_call.h"
@@ -34,6 +36,28 @@ bool crossing_answer_again(struct crossing *crossing)
 {
 	hold_again(crossing->sight.fd);
 	return crossing_answer(crossing, -1, EAGAIN);
+}
+
+uint64_t crossing_end_ns(struct crossing *crossing)
+{
+	if (!crossing->knows_own)
+		crossing->own_ns = socket_timeout_ns(crossing->sight.fd,
+				crossing_is_receiving(crossing) ? SO_RCVTIMEO : SO_SNDTIMEO);
+	crossing->knows_own = true;
+	return crossing->own_ns ? crossing->began_ns + crossing->own_ns : 0;
+}
+
+bool crossing_sleep(struct crossing *crossing, uint64_t until_ns)
+{
+	uint64_t end_ns = crossing_end_ns(crossing);
+	bool is_too_late = end_ns && end_ns < until_ns;
+
+	if (!held_sleep(crossing->sight.connection, crossing->sight.fd,
+			is_too_late ? end_ns : until_ns))
+		return crossing_answer(crossing, -1, EINTR);
+	crossing->sight.now_ns = clock_now_ns();
+	return !is_too_late || crossing->sight.now_ns < end_ns ||
+			crossing_answer(crossing, -1, EAGAIN);
 }
 
 static uint32_t events_of(const struct crossing *crossing)

@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/socket.h>
 #include <sys/types.h>
 
 #include "shim/arrival.h"
@@ -23,6 +24,10 @@ struct crossing {
 	bool goes_on;    /* and then the rest: the limit is none of the program's business */
 	struct strike *corrupts; /* and changed; or NULL */
 	ssize_t answer;  /* where it does not */
+	/* Of the program's call as a whole, which may be several real ones: */
+	uint64_t began_ns;
+	uint64_t own_ns; /* SO_RCVTIMEO or SO_SNDTIMEO, where it was asked for */
+	bool knows_own;
 };
 
 static inline bool crossing_is_receiving(const struct crossing *crossing)
@@ -30,11 +35,25 @@ static inline bool crossing_is_receiving(const struct crossing *crossing)
 	return crossing->direction == FAULT_IN;
 }
 
+/* Does the program's call itself go on until all is moved? */
+static inline bool crossing_moves_all(const struct crossing *crossing)
+{
+	return crossing->sight.is_blocking && !(crossing->flags & MSG_PEEK) &&
+			(!crossing_is_receiving(crossing) || crossing->flags & MSG_WAITALL);
+}
+
 /* As inject_strikes(). */
 bool crossing_strikes(struct crossing *crossing, struct strike *strike, enum strike_state next);
 
 /* Is the socket ready for it, as the kernel says? */
 bool crossing_is_ready(const struct crossing *crossing);
+
+/* When a blocking call ends by its SO_RCVTIMEO or SO_SNDTIMEO; 0: never. */
+uint64_t crossing_end_ns(struct crossing *crossing);
+
+/* A blocking call sleeps until then, as held_sleep(). False: it is answered, as it is interrupted
+ * or its own time is over. */
+bool crossing_sleep(struct crossing *crossing, uint64_t until_ns);
 
 /* The call is not made, but answered: false. With -1 errno is set. */
 bool crossing_answer(struct crossing *crossing, ssize_t result, int error);

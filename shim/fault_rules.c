@@ -8,7 +8,9 @@
 
 #include "core/clock.h"
 #include "core/fault_text.h"
+#include "shim/endpoint.h"
 #include "shim/log.h"
+#include "shim/names.h"
 
 struct fault_rules fault_rules;
 
@@ -211,10 +213,28 @@ uint32_t fault_rules_match(const struct endpoint *endpoint, enum fault_protocol 
 			continue;
 		if (rule->fault.target.is_excluded)
 			return 0;
-		if (found < room)
+		if (found < room) {
 			ret[found++] = i;
+			continue;
+		}
+		fault_record_matched(fault_rule_record(rule));
+		fault_record_suppressed(fault_rule_record(rule), FAULT_IMPOSSIBLE);
 	}
 	return found;
+}
+
+uint32_t fault_rules_match_peer(const struct sockaddr *peer, socklen_t length,
+		enum fault_protocol protocol, uint64_t now_ns, uint32_t *ret, uint32_t room)
+{
+	struct address address;
+	struct endpoint endpoint = { .address = &address };
+	char host[HOST_SIZE];
+
+	if (!endpoint_read(peer, length, &address, &endpoint.port))
+		return 0;
+	if (runtime.config.wants_names && names_find(&address, host))
+		endpoint.host = host;
+	return fault_rules_match(&endpoint, protocol, now_ns, ret, room);
 }
 
 bool fault_rules_want_name(const char *name)

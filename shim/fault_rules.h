@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/socket.h>
 
 #include "core/fault.h"
 #include "core/fault_table.h"
@@ -78,10 +79,15 @@ bool fault_rule_strike(struct fault_rule *rule, uint64_t now_ns);
 /* Has it come to its end: cleared, or its time is over? */
 bool fault_rule_is_over(struct fault_rule *rule, uint64_t now_ns);
 
-/* Numbers of the rules that apply to an endpoint, at most `room`, in order; how many. None where a
+/* Numbers of the rules that apply to an endpoint, at most `room`, in order; how many. Those
+ * beyond are suppressed. None where a
  * rule ^target keeps it out. */
 uint32_t fault_rules_match(const struct endpoint *endpoint, enum fault_protocol protocol,
 		uint64_t now_ns, uint32_t *ret, uint32_t room);
+
+/* The same of what a socket is, or is to be, connected to. */
+uint32_t fault_rules_match_peer(const struct sockaddr *peer, socklen_t length,
+		enum fault_protocol protocol, uint64_t now_ns, uint32_t *ret, uint32_t room);
 
 /* Is some rule decided by this name (normalised)? */
 bool fault_rules_want_name(const char *name);

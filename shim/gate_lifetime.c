@@ -10,6 +10,7 @@
 #include "shim/deadline.h"
 #include "shim/holder.h"
 #include "shim/inject.h"
+#include "shim/inject_slot.h"
 #include "shim/inside.h"
 #include "shim/lookup.h"
 #include "shim/resolve.h"
@@ -50,6 +51,7 @@ void gate_close(int fd)
 	if (fd_table_kind(fd) == FD_OTHER || process_is_vfork_child())
 		return;
 	lookup_settle();
+	holds_release_copy(fd);
 	call_end(fd_table_set(fd, FD_OTHER));
 }
 
@@ -57,8 +59,10 @@ void gate_close_range(unsigned int first, unsigned int last)
 {
 	if (process_is_vfork_child())
 		return;
-	for (unsigned int fd = first; fd <= last && fd < fd_table.size; fd++)
+	for (unsigned int fd = first; fd <= last && fd < fd_table.size; fd++) {
+		holds_release_copy((int)fd);
 		call_end(fd_table_set((int)fd, FD_OTHER));
+	}
 }
 
 uint32_t gate_copy_begins(int fd, int copy)
@@ -66,6 +70,7 @@ uint32_t gate_copy_begins(int fd, int copy)
 	if (fd == copy || !fd_table_find(copy) || process_is_vfork_child())
 		return FD_OTHER;
 	lookup_settle();
+	holds_release_copy(copy);
 	return fd_table_take(copy);
 }
 
@@ -93,6 +98,7 @@ void gate_shut(int fd, int how)
 			!exchange_has(&connection->exchange,
 					EXCHANGE_PENDING | EXCHANGE_ESTABLISHED))
 		return;
+	slot_shut(connection, how);
 	now_ns = clock_now_ns();
 	call_settle(connection,
 			exchange_shutdown(&connection->exchange, call_settings(connection), how,

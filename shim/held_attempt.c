@@ -7,7 +7,10 @@
 #include "core/clock.h"
 #include "shim/below.h"
 #include "shim/inside.h"
+#include "shim/socket_ask.h"
 #include "shim/vectors.h"
+
+#define STEP_NS 20000000ull
 
 void held_attempt_begin(struct slot *slot, uint64_t due_ns, int error)
 {
@@ -18,7 +21,38 @@ void held_attempt_begin(struct slot *slot, uint64_t due_ns, int error)
 
 void held_attempt_end(struct slot *slot)
 {
-	slot_clear(slot, SLOT_HELD | SLOT_FAILS);
+	slot_clear(slot, SLOT_HELD | SLOT_FAILS | SLOT_MADE);
+}
+
+bool held_attempt_was_made(struct slot *slot)
+{
+	return atomic_fetch_and_explicit(&slot->flags, ~(uint32_t)SLOT_MADE, memory_order_acq_rel) &
+			SLOT_MADE;
+}
+
+static bool is_ended(const struct connection *connection)
+{
+	const struct slot *slot = slot_of(connection);
+
+	return exchange_has(&connection->exchange, EXCHANGE_TIMED_OUT) ||
+			(slot && slot_has(slot, SLOT_SHUT));
+}
+
+/* What wakes it is that both sides are shut; once they are, only looking tells. */
+bool held_sleep(const struct connection *connection, int fd, uint64_t until_ns)
+{
+	uint64_t now_ns = clock_now_ns();
+
+	while (now_ns < until_ns && !is_ended(connection)) {
+		uint64_t step_ns = now_ns + STEP_NS;
+
+		if (!socket_sleep(fd, until_ns) ||
+				(!is_ended(connection) && !socket_sleep(-1,
+					step_ns < until_ns ? step_ns : until_ns)))
+			return false;
+		now_ns = clock_now_ns();
+	}
+	return true;
 }
 
 uint64_t held_attempt_ns(const struct slot *slot, uint64_t now_ns)

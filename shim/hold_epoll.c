@@ -149,6 +149,8 @@ static int events_told(int set, struct epoll_event *events, int count, uint64_t 
 	return told;
 }
 
+#define LOOKS_PAST_END 16
+
 /* Is what comes from it looked at? */
 static bool is_known(int set)
 {
@@ -183,6 +185,7 @@ static int round_wait(const struct question *question, uint64_t until_ns, uint64
 static int waited(const struct question *question, uint64_t duration_ns)
 {
 	uint64_t now_ns = clock_now_ns(), end_ns = hold_wait_end_ns(now_ns, duration_ns);
+	int past_end = 0;
 
 	for (;;) {
 		uint64_t until_ns = hold_wait_until_ns(0, end_ns, now_ns);
@@ -199,7 +202,8 @@ static int waited(const struct question *question, uint64_t duration_ns)
 		 */
 		if (told && holds_exist())
 			hold_wait_until_ns(0, end_ns, now_ns);
-		if (told || (!count && now_ns >= end_ns))
+		/* What was taken out made room for others. */
+		if (told || (now_ns >= end_ns && (!count || ++past_end > LOOKS_PAST_END)))
 			return told;
 	}
 }

@@ -7,9 +7,7 @@
 #include "core/clock.h"
 #include "core/format.h"
 #include "shim/call.h"
-#include "shim/endpoint.h"
 #include "shim/fault_report.h"
-#include "shim/names.h"
 #include "shim/own_call.h"
 #include "shim/raw.h"
 #include "shim/socket_ask.h"
@@ -324,15 +322,9 @@ static uint32_t match_peer(int fd, uint64_t now_ns, uint32_t *ret)
 {
 	struct sockaddr_storage peer;
 	socklen_t length = socket_peer(fd, &peer);
-	struct address address;
-	struct endpoint endpoint = { .address = &address };
-	char host[HOST_SIZE];
 
-	if (!endpoint_read((struct sockaddr *)&peer, length, &address, &endpoint.port))
-		return 0;
-	if (names_find(&address, host))
-		endpoint.host = host;
-	return fault_rules_match(&endpoint, FAULT_TCP, now_ns, ret, SLOT_STRIKES);
+	return fault_rules_match_peer((struct sockaddr *)&peer, length, FAULT_TCP, now_ns, ret,
+			SLOT_STRIKES);
 }
 
 /* Rules were added: which of them are about this connection's peer? */

@@ -11,7 +11,6 @@
 #include "shim/hold.h"
 #include "shim/inject_choose.h"
 #include "shim/inside.h"
-#include "shim/names.h"
 #include "shim/own_call.h"
 #include "shim/runtime.h"
 #include "shim/socket_ask.h"
@@ -54,7 +53,8 @@ static int come_late(const struct attempt *attempt, int error)
 	own_ns = socket_timeout_ns(attempt->fd, SO_SNDTIMEO);
 	if (own_ns && attempt->now_ns + own_ns < due_ns)
 		until_ns = attempt->now_ns + own_ns;
-	if (!socket_sleep(sleeps_on_socket ? attempt->fd : -1, until_ns)) {
+	if (!(sleeps_on_socket ? held_sleep(attempt->connection, attempt->fd, until_ns)
+			       : socket_sleep(-1, until_ns))) {
 		errno = EINTR;
 		return -1;
 	}
@@ -69,22 +69,25 @@ static int come_late(const struct attempt *attempt, int error)
 	return error ? -1 : 0;
 }
 
-/* Of a real failure as well: it comes as late. */
+/* Of a real failure as well: it comes as late. It is held before it is made, for whoever waits
+ * already is told from inside the real connect(). */
 static int connect_late(const struct attempt *attempt)
 {
 	int kept = errno, result, error;
 
 	if (attempt->error)
 		return come_late(attempt, attempt->error);
+	held_attempt_begin(attempt->slot, attempt->now_ns + attempt->delay_ns, 0);
 	result = connect_really(attempt);
 	error = result ? errno : 0;
-	if (error == EINTR || (error == EINPROGRESS || error == EALREADY)) {
-		held_attempt_begin(attempt->slot, attempt->now_ns + attempt->delay_ns, 0);
-		errno = error;
-		return -1;
-	}
-	if (error == EAGAIN || error == EADDRNOTAVAIL || error == EBADF || error == EISCONN)
+	if (error == EINTR || error == EINPROGRESS || error == EALREADY)
 		return result;
+	if (error == EAGAIN || error == EADDRNOTAVAIL || error == EBADF || error == EISCONN) {
+		held_attempt_end(attempt->slot);
+		return result;
+	}
+	if (!error)
+		slot_set(attempt->slot, SLOT_MADE);
 	result = come_late(attempt, error);
 	if (!result)
 		errno = kept;
@@ -135,6 +138,8 @@ static void strike_error(struct attempt *attempt, struct strike *strike)
 	uint64_t delay_ns = strike_fault(strike)->kind == FAULT_TIMEOUT ?
 			strike_value(strike) : 0;
 
+	if (!error && strike_fault(strike)->kind == FAULT_MAXCONN)
+		inject_is_suppressed(attempt->slot, strike, FAULT_BY_NUMBER);
 	if (!error || attempt->error)
 		return;
 	if (delay_ns && !may_delay(attempt)) {
@@ -148,16 +153,27 @@ static void strike_error(struct attempt *attempt, struct strike *strike)
 	attempt->delay_ns += delay_ns;
 }
 
-/* The kernel itself says nothing from now on, however the program waits. */
+/* The kernel itself says nothing from now on, however the program waits. Where it will not be made
+ * to, the attempt comes when nobody waits any more. */
 static void strike_silence(struct attempt *attempt, struct strike *strike)
 {
+	bool is_silent;
+
 	if (strike_fault(strike)->per != FAULT_PER_CONNECTION || attempt->error)
 		return;
 	if (atomic_load_explicit(&own_calls.forbidden, memory_order_relaxed))
-		inject_is_suppressed(attempt->slot, strike, FAULT_BY_MODE);
-	else if (inject_strikes(attempt->slot, strike, STRIKE_DONE, attempt->connection,
-				 attempt->now_ns))
-		socket_silence(attempt->fd);
+		return inject_is_suppressed(attempt->slot, strike, FAULT_BY_MODE);
+	is_silent = socket_silence(attempt->fd);
+	if (!is_silent && !may_delay(attempt))
+		return inject_is_suppressed(attempt->slot, strike, FAULT_IMPOSSIBLE);
+	if (!inject_strikes(attempt->slot, strike, STRIKE_DONE, attempt->connection,
+			    attempt->now_ns)) {
+		if (is_silent)
+			socket_listen_again(attempt->fd);
+	} else if (!is_silent) {
+		holds_expect();
+		attempt->delay_ns += SOCKET_SILENCE_NS;
+	}
 }
 
 /* All delays add up; of what fails it the first. */
@@ -187,7 +203,8 @@ static void strike_attempt(struct attempt *attempt)
 /* Only then it matters whether the program waits. */
 static bool may_be_late(const struct slot *slot)
 {
-	return slot_has_kind(slot, FAULT_LATENCY) || slot_has_kind(slot, FAULT_TIMEOUT);
+	return slot_has_kind(slot, FAULT_LATENCY) || slot_has_kind(slot, FAULT_TIMEOUT) ||
+	       slot_has_kind(slot, FAULT_HANG);
 }
 
 static int connect_under_faults(struct attempt *attempt)
@@ -232,20 +249,6 @@ static int tracked(struct connection *connection, uint32_t generation, int resul
 	return result;
 }
 
-static uint32_t match(const struct sockaddr *address, socklen_t length, uint64_t now_ns,
-		uint32_t *ret)
-{
-	struct address peer;
-	struct endpoint endpoint = { .address = &peer };
-	char host[HOST_SIZE];
-
-	if (!endpoint_read(address, length, &peer, &endpoint.port))
-		return 0;
-	if (runtime.config.wants_names && names_find(&peer, host))
-		endpoint.host = host;
-	return fault_rules_match(&endpoint, FAULT_TCP, now_ns, ret, SLOT_STRIKES);
-}
-
 /* The kernel refuses an address of the other family, and shall say so itself. */
 static bool is_of_family(enum fd_kind kind, const struct sockaddr *address, socklen_t length)
 {
@@ -261,7 +264,8 @@ static bool attempt_begins(struct attempt *attempt)
 {
 	uint32_t rules[SLOT_STRIKES], count;
 
-	count = match(attempt->address, attempt->length, attempt->now_ns, rules);
+	count = fault_rules_match_peer(attempt->address, attempt->length, FAULT_TCP,
+			attempt->now_ns, rules, SLOT_STRIKES);
 	if (!count && !attempt->connection)
 		return false;
 	if (!attempt->connection)
@@ -288,24 +292,32 @@ static int connect_anew(struct attempt *attempt)
 	return tracked(attempt->connection, generation, result);
 }
 
+/* 0 when it is due; or what connect() answers before. */
+static int wait_again(const struct attempt *attempt, uint64_t due_ns)
+{
+	uint64_t own_ns;
+
+	if (!socket_is_blocking(attempt->fd))
+		return EALREADY;
+	own_ns = socket_timeout_ns(attempt->fd, SO_SNDTIMEO);
+	if (!own_ns || attempt->now_ns + own_ns > due_ns)
+		own_ns = due_ns - attempt->now_ns;
+	if (!held_sleep(attempt->connection, attempt->fd, attempt->now_ns + own_ns))
+		return EINTR;
+	return attempt->now_ns + own_ns < due_ns ? EALREADY : 0;
+}
+
 /* A further connect() of an attempt that is under way. */
 static int connect_again(const struct attempt *attempt)
 {
 	struct slot *slot = attempt->slot;
 	uint64_t due_ns = held_attempt_ns(slot, attempt->now_ns);
-	int error;
+	int error = due_ns ? wait_again(attempt, due_ns) : 0;
 
-	if (due_ns && !socket_is_blocking(attempt->fd)) {
-		errno = EALREADY;
-		return -1;
-	}
-	if (due_ns && !socket_sleep(-1, due_ns)) {
-		errno = EINTR;
-		return -1;
-	}
-	error = held_attempt_error(slot, clock_now_ns());
 	if (!error)
-		return connect_really(attempt);
+		error = held_attempt_error(slot, clock_now_ns());
+	if (!error)
+		return held_attempt_was_made(slot) ? 0 : connect_really(attempt);
 	errno = error;
 	return -1;
 }

@@ -7,11 +7,9 @@
 #include "core/clock.h"
 #include "shim/below.h"
 #include "shim/call.h"
-#include "shim/endpoint.h"
 #include "shim/hold.h"
 #include "shim/inject_choose.h"
 #include "shim/inside.h"
-#include "shim/names.h"
 #include "shim/own_call.h"
 #include "shim/signals.h"
 #include "shim/socket_ask.h"
@@ -134,18 +132,11 @@ static struct fate judge(int fd, const struct sockaddr *address, socklen_t lengt
 		enum fault_direction direction)
 {
 	struct fate fate = { .datagram = DATAGRAM_PASSES };
-	struct address peer;
-	struct endpoint endpoint = { .address = &peer };
 	struct connection *connection;
 	uint32_t rules[SLOT_STRIKES], count;
 	uint64_t now_ns = clock_now_ns();
-	char host[HOST_SIZE];
 
-	if (!endpoint_read(address, length, &peer, &endpoint.port))
-		return fate;
-	if (names_find(&peer, host))
-		endpoint.host = host;
-	count = fault_rules_match(&endpoint, FAULT_UDP, now_ns, rules, SLOT_STRIKES);
+	count = fault_rules_match_peer(address, length, FAULT_UDP, now_ns, rules, SLOT_STRIKES);
 	connection = count ? track(fd) : NULL;
 	for (uint32_t i = 0; connection && i < count; i++) {
 		struct strike *number = strike_of(slot_of(connection), rules[i], now_ns);

@@ -64,7 +64,7 @@ static ssize_t inject_read(int fd, void *data, size_t size)
 
 	if (!slot && datagram_concerns(fd))
 		return receive_datagram(fd, &vector, 1, 0, no_sender);
-	if (!slot || !size)
+	if (!slot || !vectors_size(&vector, 1))
 		return below()->read(fd, data, size);
 	move = receiving(make_read, fd, &vector, 1, 0);
 	return passage_move(&move, connection, slot);
@@ -116,7 +116,7 @@ static ssize_t inject_recvfrom(int fd, void *data, size_t size, int flags, struc
 
 	if (!slot && datagram_concerns(fd))
 		return receive_datagram(fd, &vector, 1, flags, from);
-	if (!slot || !size || flags & MSG_NO_STREAM)
+	if (!slot || !vectors_size(&vector, 1) || flags & MSG_NO_STREAM)
 		return below()->recvfrom(fd, data, size, flags, address, length);
 	move = receiving(make_recvfrom, fd, &vector, 1, flags);
 	move.arguments = &from;
@@ -140,7 +140,7 @@ static ssize_t inject_recv(int fd, void *data, size_t size, int flags)
 
 	if (!slot && datagram_concerns(fd))
 		return receive_datagram(fd, &vector, 1, flags, no_sender);
-	if (!slot || !size || flags & MSG_NO_STREAM)
+	if (!slot || !vectors_size(&vector, 1) || flags & MSG_NO_STREAM)
 		return below()->recv(fd, data, size, flags);
 	move = receiving(make_recv, fd, &vector, 1, flags);
 	return passage_move(&move, connection, slot);

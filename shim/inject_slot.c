@@ -2,12 +2,15 @@
 #include "shim/inject_slot.h"
 
 #include <sys/mman.h>
+#include <sys/socket.h>
 
 #include "shim/withheld.h"
 
 #define KIND(kind) (1u << FAULT_##kind)
-/* Those that do not let a program wait for what it may not see yet. */
-#define KINDS_HELD (KIND(LATENCY) | KIND(TIMEOUT) | KIND(RATE) | KIND(SLOWCLOSE) | KIND(EAGAIN))
+/* Those that do not let a program see what it waits for, or spend an edge that told of more. */
+#define KINDS_HELD \
+	(KIND(LATENCY) | KIND(TIMEOUT) | KIND(RATE) | KIND(SLOWCLOSE) | KIND(EAGAIN) | \
+	 KIND(SHORT) | KIND(CORRUPT))
 
 static struct slot *slots;
 
@@ -115,6 +118,14 @@ void slot_count_kinds(struct slot *slot)
 			kinds |= 1u << strike_fault(strike)->kind;
 	}
 	atomic_store_explicit(&slot->kinds, kinds, memory_order_relaxed);
+}
+
+void slot_shut(const struct connection *connection, int how)
+{
+	struct slot *slot = slot_of(connection);
+
+	if (slot && how != SHUT_WR && slot_is_valid(slot, connection))
+		slot_set(slot, SLOT_SHUT);
 }
 
 /* The connection of a slot, where it is in use and has it. */

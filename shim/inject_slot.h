@@ -45,7 +45,9 @@ enum slot_flag {
 	SLOT_WAITS = 1 << 6,    /* in_until_ns, out_until_ns */
 	SLOT_UNSENT = 1 << 7,   /* the last send was turned back: its call has yet to begin */
 	SLOT_JUDGED = 1 << 8,   /* of datagrams: what comes next was looked at already */
-	SLOT_INHERITED = 1 << 9 /* by fork: what never struck is the parent's to count */
+	SLOT_INHERITED = 1 << 9, /* by fork: what never struck is the parent's to count */
+	SLOT_MADE = 1 << 10,     /* the kernel has said that the attempt succeeded, to us */
+	SLOT_SHUT = 1 << 11      /* the program has shut its receiving side */
 };
 
 struct slot {
@@ -131,6 +133,9 @@ static inline uint64_t strike_value(const struct strike *strike)
 {
 	return atomic_load_explicit(&strike->value, memory_order_relaxed);
 }
+
+/* Before the program's shutdown(): who sleeps there wakes. */
+void slot_shut(const struct connection *connection, int how);
 
 /* Connections in use whose slots name the rule, but for `except`. */
 uint32_t slots_of_rule(uint32_t rule, const struct connection *except);

@@ -126,33 +126,51 @@ static bool meet_rate(struct crossing *crossing, struct strike *strike)
 	while (!(room = pace_room(pace, rate, crossing->sight.now_ns, &due_ns))) {
 		if (!crossing->sight.is_blocking)
 			return crossing_answer_again(crossing);
-		if (!socket_sleep(-1, due_ns))
-			return crossing_answer(crossing, -1, EINTR);
-		crossing->sight.now_ns = clock_now_ns();
+		if (!crossing_sleep(crossing, due_ns))
+			return false;
+		/* The connection has ended meanwhile. */
+		if (crossing->sight.now_ns < due_ns)
+			return true;
 	}
 	if (room >= crossing->limit)
 		return true;
 	crossing->limit = (size_t)room;
 	/* A blocking call moves all that it was given. */
-	crossing->goes_on = crossing->sight.is_blocking &&
-			(!crossing_is_receiving(crossing) || crossing->flags & MSG_WAITALL);
+	crossing->goes_on = crossing_moves_all(crossing);
 	return true;
 }
 
 /* The peer falls silent in mid-life. */
 static bool meet_silence(struct crossing *crossing, struct strike *strike)
 {
-	if (atomic_load_explicit(&own_calls.forbidden, memory_order_relaxed))
+	struct slot *slot = crossing->sight.slot;
+	bool is_silent;
+
+	if (atomic_load_explicit(&own_calls.forbidden, memory_order_relaxed)) {
 		suppress(crossing, strike, FAULT_BY_MODE);
-	else if (crossing_strikes(crossing, strike, STRIKE_DONE))
-		socket_silence(crossing->sight.fd);
+		return true;
+	}
+	is_silent = socket_silence(crossing->sight.fd);
+	if (!is_silent && !hold_is_possible()) {
+		suppress(crossing, strike, FAULT_IMPOSSIBLE);
+	} else if (!crossing_strikes(crossing, strike, STRIKE_DONE)) {
+		if (is_silent)
+			socket_listen_again(crossing->sight.fd);
+	} else if (!is_silent) {
+		/* Its answer comes when nobody waits any more. */
+		holds_expect();
+		atomic_store_explicit(&slot->answer_due_ns,
+				crossing->sight.now_ns + SOCKET_SILENCE_NS, memory_order_relaxed);
+		slot_set(slot, SLOT_ANSWERS);
+	}
 	return true;
 }
 
 static bool meet_corruption(struct crossing *crossing, struct strike *strike)
 {
-	/* What is sent without a copy must stay where it is for longer than ours does. */
-	if (!(crossing->flags & (MSG_PEEK | MSG_ZEROCOPY)) && crossing->is_in_sight &&
+	/* What is sent without a copy must stay where it is for longer than ours does; and what is
+	 * received so is thrown away. */
+	if (!(crossing->flags & (MSG_PEEK | MSG_ZEROCOPY | MSG_TRUNC)) && crossing->is_in_sight &&
 			!crossing->corrupts)
 		crossing->corrupts = strike;
 	return true;

@@ -34,10 +34,11 @@ static uint64_t paid_until(struct pace *pace, uint64_t rate, uint64_t now_ns)
 {
 	uint64_t paid_ns = atomic_load_explicit(&pace->paid_ns, memory_order_relaxed);
 	uint64_t burst_ns = piece_ns(rate) > BURST_NS ? piece_ns(rate) : BURST_NS;
+	uint64_t first_ns = now_ns > piece_ns(rate) ? now_ns - piece_ns(rate) : 1;
 
-	if (!paid_ns && atomic_compare_exchange_strong_explicit(&pace->paid_ns, &paid_ns, now_ns,
+	if (!paid_ns && atomic_compare_exchange_strong_explicit(&pace->paid_ns, &paid_ns, first_ns,
 				memory_order_relaxed, memory_order_relaxed))
-		return now_ns;
+		return first_ns;
 	return paid_ns + burst_ns < now_ns ? now_ns - burst_ns : paid_ns;
 }
 

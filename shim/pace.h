@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * So many bytes a second, and in small pieces: a bucket of tokens that is empty at first and never
- * holds more than a fifth of a second's. Pure, lock-free; zeroed memory is a fresh one.
+ * So many bytes a second, and in small pieces: a bucket of tokens that has one piece at first, so
+ * that what is reported as ready moves something, and never holds more than a fifth of a second's.
+ * Pure, lock-free; zeroed memory is a fresh one.
  */
 #ifndef SHUNT_SHIM_PACE_H
 #define SHUNT_SHIM_PACE_H

@@ -123,10 +123,11 @@ static ssize_t make_cut(const struct move *move, struct crossing *crossing, size
 	ssize_t result;
 
 	pieces_cut(&pieces, move, done, crossing->limit);
+	if (!pieces.count)
+		return move->make(move, move->vectors, move->count, move->size);
 	if (pieces.size < crossing->limit) {
 		crossing->limit = pieces.size;
-		crossing->goes_on = crossing->sight.is_blocking &&
-				(move->direction == FAULT_OUT || move->flags & MSG_WAITALL);
+		crossing->goes_on = crossing_moves_all(crossing);
 	}
 	if (crossing->corrupts && move->direction == FAULT_OUT)
 		return send_corrupted(move, crossing, &pieces);

@@ -35,6 +35,7 @@ struct registrations registrations;
 static struct bucket *buckets;
 static _Atomic uint64_t *others; /* a bit for each datum that something else has */
 static _Atomic uint32_t locks[LOCKS];
+static _Atomic bool is_incomplete; /* something had no room */
 static _Atomic uint32_t names[NAMED_MAX]; /* 1 + another number of the same set; 0: none */
 
 static void *reserve(size_t size)
@@ -173,6 +174,8 @@ struct registration *registration_claim(int set, int fd)
 		if (take(place(fd, i), pair_of(set, fd)))
 			registration = place(fd, i);
 	}
+	if (!registration)
+		atomic_store_explicit(&is_incomplete, true, memory_order_relaxed);
 	return registration;
 }
 
@@ -248,6 +251,20 @@ static bool has_other(uint64_t data)
 	return atomic_load_explicit(&others[bit / 64], memory_order_relaxed) >> bit % 64 & 1;
 }
 
+static bool has_data(const struct registration *registration, uint64_t data)
+{
+	return atomic_load_explicit(&registration->data, memory_order_relaxed) == data;
+}
+
+static bool has(const int fds[], uint32_t count, int fd)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		if (fds[i] == fd)
+			return true;
+	}
+	return false;
+}
+
 uint32_t registration_candidates(int set, uint64_t data, int fds[CANDIDATES_MAX],
 		bool *ret_is_certain)
 {
@@ -258,11 +275,13 @@ uint32_t registration_candidates(int set, uint64_t data, int fds[CANDIDATES_MAX]
 		const struct registration *to = hinted(
 				atomic_load_explicit(&bucket->ways[i], memory_order_acquire));
 
-		if (!to || registration_set(to) != set ||
-				!registration_is_for(registration_fd(to)) ||
-				atomic_load_explicit(&to->data, memory_order_relaxed) != data)
+		if (!to || !registration_is_for(registration_fd(to)) || !has_data(to, data))
 			continue;
-		fds[count++] = registration_fd(to);
+		/* Of a socket in many sets, not each of them has a hint. */
+		if (registration_set(to) != set)
+			to = registration_find(set, registration_fd(to));
+		if (to && has_data(to, data) && !has(fds, count, registration_fd(to)))
+			fds[count++] = registration_fd(to);
 	}
 	*ret_is_certain = count == 1 && !has_other(data);
 	return count;
@@ -295,7 +314,8 @@ bool registrations_same(int set, uint64_t data)
 {
 	const struct bucket *bucket = bucket_of(data);
 
-	if ((uint32_t)set >= NAMED_MAX)
+	if ((uint32_t)set >= NAMED_MAX ||
+			atomic_load_explicit(&is_incomplete, memory_order_relaxed))
 		return false;
 	for (uint32_t i = 0; i < WAYS; i++) {
 		const struct registration *to = hinted(
@@ -304,8 +324,7 @@ bool registrations_same(int set, uint64_t data)
 		if (!to || !pair_at(to) || registration_set(to) == set ||
 				fd_table_kind(registration_set(to)) != FD_EPOLL ||
 				!fd_table_find(registration_fd(to)) ||
-				atomic_load_explicit(&to->data, memory_order_relaxed) != data ||
-				!set_has(set, registration_fd(to)))
+				!has_data(to, data) || !set_has(set, registration_fd(to)))
 			continue;
 		atomic_store_explicit(&names[set], (uint32_t)registration_set(to) + 1,
 				memory_order_relaxed);

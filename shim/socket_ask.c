@@ -105,6 +105,13 @@ bool socket_silence(int fd)
 	return option_write(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program));
 }
 
+void socket_listen_again(int fd)
+{
+	int unused = 0;
+
+	option_write(fd, SOL_SOCKET, SO_DETACH_FILTER, &unused, sizeof(unused));
+}
+
 void socket_wake(int fd)
 {
 	ask(SYS_shutdown, fd, SHUT_RD, 0, 0, 0);

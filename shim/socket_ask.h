@@ -28,8 +28,13 @@ uint64_t socket_timeout_ns(int fd, int option);
 /* 0 where it has no peer. */
 socklen_t socket_peer(int fd, struct sockaddr_storage *ret);
 
-/* From now on the kernel drops whatever comes in for it. False: it could not be made to. */
+/* From now on the kernel drops whatever comes in for it. False: it cannot be made to (the filter is
+ * locked, the user is not allowed to). And no longer. */
 bool socket_silence(int fd);
+void socket_listen_again(int fd);
+
+/* What stands for it then: later than anybody waits. */
+#define SOCKET_SILENCE_NS (365 * 86400 * 1000000000ull)
 
 /* Shuts the receiving side, which sends nothing: whoever waits for data wakes. */
 void socket_wake(int fd);

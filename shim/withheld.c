@@ -310,6 +310,23 @@ void holds_release(void)
 		serve_all(true, 0);
 }
 
+void holds_release_copy(int fd)
+{
+	const struct connection *connection = fd_table_find(fd);
+	struct registration *registration;
+	uint32_t position = 0;
+
+	if (!holds_exist() || !connection ||
+			atomic_load_explicit(&connection->references, memory_order_relaxed) < 2)
+		return;
+	while ((registration = registration_next(fd, &position))) {
+		if (own_calls_begin()) {
+			serve(registration, true, 0);
+			own_calls_end();
+		}
+	}
+}
+
 /* What has fired stays so, and one that is withheld will be reported anyway. */
 static bool has_spent_edge(const struct registration *registration)
 {

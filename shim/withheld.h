@@ -82,6 +82,10 @@ void hold_again(int fd);
 uint64_t holds_serve(uint64_t now_ns);
 bool holds_exist(void);
 
+/* A descriptor of a socket that has others is about to be closed or replaced: the kernel goes on to
+ * report the socket by it, and so nothing is kept out of a set any more. Keeps errno. */
+void holds_release_copy(int fd);
+
 /* Gives back everything now: before a fork, the end of the process, and what forbids threads or
  * calls of our own. What is still to be held is taken out again when it is reported. */
 void holds_release(void);

@@ -76,3 +76,23 @@ Test(fault_rules, a_rule_added_by_hand_is_over_when_its_record_is_given_away)
 	cr_expect_eq(attempt(), 0);
 	nothing_is_counted_for_others();
 }
+
+#define IDLE(name) "fault " name " = 127.0.0.1:PORT reset calls=9\n"
+
+Test(fault_rules, rules_beyond_those_that_one_connection_can_have_are_counted)
+{
+	begin(IDLE("A") IDLE("B") IDLE("C") IDLE("D") IDLE("E") IDLE("F") IDLE("G") IDLE("H")
+			"fault I = 127.0.0.1:PORT refuse\n");
+	cr_expect_eq(attempt(), 0);
+	cr_expect_eq(suppressed(7, FAULT_IMPOSSIBLE), 0);
+	cr_expect_eq(suppressed(8, FAULT_IMPOSSIBLE), 1);
+	cr_expect_eq(record_of(8)->matched, 1);
+}
+
+Test(fault_rules, connections_within_their_number_are_told_so)
+{
+	begin("fault A = 127.0.0.1:PORT maxconn=5\n");
+	cr_expect_eq(attempt(), 0);
+	cr_expect_eq(suppressed(0, FAULT_BY_NUMBER), 1);
+	cr_expect_eq(suppressed(0, FAULT_IMPOSSIBLE), 0);
+}

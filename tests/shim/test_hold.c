@@ -865,6 +865,36 @@ Test(hold, a_set_has_several_numbers)
 	cr_assert_eq(control(copy, EPOLL_CTL_DEL, pair.ends[0], 0), 0);
 }
 
+Test(hold, a_socket_in_more_sets_than_there_is_room_for_makes_no_wait_longer)
+{
+	struct pair pair = pair_new();
+	int sets[64];
+
+	for (int i = 0; i < 64; i++)
+		sets[i] = set_of(&pair, EPOLLIN);
+	hold_in(pair.ends[0], LONG_NS);
+	say(&pair);
+	for (int i = 0; i < 64; i++) {
+		uint32_t events = waited(sets[i], pair.ends[0], 0);
+
+		cr_expect(i >= 8 || events == 0, "%d is known", i);
+	}
+}
+
+Test(hold, what_is_held_is_told_by_another_descriptor_when_one_is_closed)
+{
+	struct pair pair = pair_new();
+	int set = set_of(&pair, EPOLLIN), copy = dup(pair.ends[0]);
+
+	fd_table_copy(pair.ends[0], copy);
+	held_until(set, &pair);
+	hold_in(pair.ends[0], LONG_NS);
+	holds_release_copy(pair.ends[0]);
+	forget(pair.ends[0]);
+	close(pair.ends[0]);
+	cr_assert_eq(waited(set, pair.ends[0], 10000), EPOLLIN);
+}
+
 Test(hold, a_set_inside_another_is_ready_when_it_is_due)
 {
 	struct pair pair = pair_new();

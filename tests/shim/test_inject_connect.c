@@ -3,6 +3,8 @@
 #include "faults.h"
 
 #include <poll.h>
+#include <pthread.h>
+#include <sys/epoll.h>
 
 int hook_poll(struct pollfd *entries, nfds_t count, int timeout);
 
@@ -242,4 +244,109 @@ Test(inject_connect, what_never_struck_is_counted_at_the_end)
 	inject_exit();
 	inject_exit();
 	cr_expect_eq(suppressed(0, FAULT_IMPOSSIBLE), 1);
+}
+
+static void limit_time(int fd, int option, int ms)
+{
+	struct timeval time = { .tv_usec = ms * 1000 };
+
+	cr_assert_eq(setsockopt(fd, SOL_SOCKET, option, &time, sizeof(time)), 0);
+}
+
+Test(inject_connect, a_blocking_attempt_that_ran_out_of_time_succeeds_when_it_is_due)
+{
+	uint64_t began_ns = clock_now_ns();
+	int fd, error;
+
+	faults_start("fault A = 127.0.0.1:PORT latency=300ms\n");
+	fd = socket_new(0);
+	limit_time(fd, SO_SNDTIMEO, 20);
+	cr_expect_eq(error_of_connect(fd), EINPROGRESS);
+	while ((error = error_of_connect(fd)) == EALREADY)
+		;
+	cr_expect_eq(error, 0, "%s", strerror(error));
+	cr_expect_geq(clock_now_ns() - began_ns, 300 * MS_NS);
+	cr_expect_eq(error_of_connect(fd), EISCONN);
+}
+
+static void *resets_one(void *unused)
+{
+	struct linger at_once = { .l_onoff = 1 };
+	int peer = real()->accept(listener, NULL, NULL);
+
+	setsockopt(peer, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+	real()->close(peer);
+	return unused;
+}
+
+Test(inject_connect, a_peer_that_resets_at_once_does_not_end_a_delay)
+{
+	uint64_t began_ns;
+	pthread_t thread;
+
+	faults_start("fault A = 127.0.0.1:PORT latency=200ms\n");
+	pthread_create(&thread, NULL, resets_one, NULL);
+	began_ns = clock_now_ns();
+	cr_expect_eq(error_of_connect(socket_new(0)), 0);
+	cr_expect_geq(clock_now_ns() - began_ns, 200 * MS_NS);
+	pthread_join(thread, NULL);
+}
+
+struct waiter {
+	pthread_t thread;
+	int set;
+	uint64_t told_ns;
+};
+
+static void *waits(void *argument)
+{
+	struct waiter *waiter = argument;
+	struct epoll_event event;
+
+	/* Of what is not connecting yet the kernel says that it hung up. */
+	do
+		cr_assert_eq(real()->epoll_wait(waiter->set, &event, 1, -1), 1);
+	while (event.events & EPOLLHUP);
+	waiter->told_ns = clock_now_ns();
+	return NULL;
+}
+
+Test(inject_connect, a_thread_that_waits_already_is_told_when_it_is_due)
+{
+	faults_start("fault A = 127.0.0.1:PORT latency=20ms\n");
+	for (int i = 0; i < 30; i++) {
+		struct waiter waiter = { .set = epoll_create1(0) };
+		struct epoll_event event = { .events = EPOLLOUT | EPOLLET };
+		int fd = socket_new(SOCK_NONBLOCK);
+		uint64_t began_ns;
+
+		cr_assert_eq(pthread_create(&waiter.thread, NULL, waits, &waiter), 0);
+		began_ns = clock_now_ns();
+		cr_assert_eq(real()->epoll_ctl(waiter.set, EPOLL_CTL_ADD, fd, &event), 0);
+		cr_expect_eq(error_of_connect(fd), EINPROGRESS);
+		pthread_join(waiter.thread, NULL);
+		cr_expect_geq(waiter.told_ns - began_ns, 20 * MS_NS);
+		hook_close(fd);
+		real()->close(waiter.set);
+		real()->close(real()->accept(listener, NULL, NULL));
+	}
+}
+
+Test(inject_connect, a_silence_that_the_kernel_refuses_is_kept_all_the_same)
+{
+	struct pollfd entry;
+	int fd, on = 1;
+
+	faults_start("fault A = 127.0.0.1:PORT hang\n");
+	fd = socket_new(SOCK_NONBLOCK);
+	cr_assert_eq(setsockopt(fd, SOL_SOCKET, SO_LOCK_FILTER, &on, sizeof(on)), 0);
+	cr_expect_eq(error_of_connect(fd), EINPROGRESS);
+	entry = (struct pollfd){ .fd = fd, .events = POLLOUT };
+	cr_expect_eq(hook_poll(&entry, 1, 100), 0);
+	cr_expect_eq(error_of_connect(fd), EALREADY);
+	fd = socket_new(0);
+	cr_assert_eq(setsockopt(fd, SOL_SOCKET, SO_LOCK_FILTER, &on, sizeof(on)), 0);
+	limit_time(fd, SO_SNDTIMEO, 100);
+	cr_expect_eq(error_of_connect(fd), EINPROGRESS);
+	cr_expect_eq(injected(0), 2);
 }

@@ -5,11 +5,13 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/epoll.h>
 #include <sys/uio.h>
 
 #include "shim/below.h"
 
 int hook_poll(struct pollfd *entries, nfds_t count, int timeout);
+int hook_shutdown(int fd, int how);
 ssize_t hook_writev(int fd, const struct iovec *vectors, int count);
 ssize_t hook_readv(int fd, const struct iovec *vectors, int count);
 ssize_t hook_sendmsg(int fd, const struct msghdr *message, int flags);
@@ -395,4 +397,150 @@ Test(passage, errno_is_kept_where_all_is_well)
 	errno = 77;
 	cr_expect_eq(ask(), 6);
 	cr_expect_eq(errno, 77);
+}
+
+static void limit_time(int option, int ms)
+{
+	struct timeval time = { .tv_usec = ms * 1000 };
+
+	cr_assert_eq(setsockopt(fd, SOL_SOCKET, option, &time, sizeof(time)), 0);
+}
+
+Test(passage, what_is_looked_at_under_a_rate_is_looked_at_once)
+{
+	char data[3000], seen[3000] = { 0 };
+
+	for (size_t i = 0; i < sizeof(data); i++)
+		data[i] = (char)(i * 7 + i / 256);
+	begin("fault A = 127.0.0.1:PORT rate=64KB/s dir=in\n");
+	cr_assert_eq(send(peer, data, sizeof(data), 0), (ssize_t)sizeof(data));
+	wait_until_readable();
+	ssize_t size = hook_recv(fd, seen, sizeof(seen), MSG_PEEK | MSG_WAITALL);
+
+	cr_assert_gt(size, 0);
+	cr_expect_eq(memcmp(seen, data, (size_t)size), 0);
+}
+
+Test(passage, a_slow_call_ends_by_its_own_time)
+{
+	static char data[100000];
+	ssize_t size;
+
+	begin("fault A = 127.0.0.1:PORT rate=1KB/s\n");
+	limit_time(SO_SNDTIMEO, 100);
+	size = hook_send(fd, data, sizeof(data), MSG_NOSIGNAL);
+	cr_expect_gt(size, 0);
+	cr_expect_lt(size, (ssize_t)sizeof(data) / 2);
+}
+
+Test(passage, an_end_that_comes_late_does_not_outlast_the_own_time_of_the_call)
+{
+	begin("fault A = 127.0.0.1:PORT slowclose=1h\n");
+	cr_expect_eq(ask(), 6);
+	real()->close(peer);
+	limit_time(SO_RCVTIMEO, 50);
+	cr_expect_eq(hook_recv(fd, answer, 1, 0), -1);
+	cr_expect_eq(errno, EAGAIN);
+}
+
+static void *receives(void *unused)
+{
+	char byte;
+
+	hook_recv(fd, &byte, 1, 0);
+	return unused;
+}
+
+Test(passage, who_waits_for_a_late_answer_is_woken_when_it_is_shut)
+{
+	pthread_t thread;
+
+	begin("fault A = 127.0.0.1:PORT latency=1h calls=2\n");
+	cr_expect_eq(ask(), 6);
+	cr_expect_eq(hook_send(fd, "ask", 3, MSG_NOSIGNAL), 3);
+	peer_says(peer, "answer");
+	wait_until_readable();
+	pthread_create(&thread, NULL, receives, NULL);
+	while (injected(0) == 0)
+		sched_yield();
+	hook_shutdown(fd, SHUT_RDWR);
+	pthread_join(thread, NULL);
+}
+
+Test(passage, what_is_thrown_away_is_not_corrupted)
+{
+	char buffer[8] = "seven..";
+
+	begin("fault A = 127.0.0.1:PORT corrupt=4 dir=in\n");
+	peer_says(peer, "answer, and more");
+	wait_until_readable();
+	cr_expect_eq(hook_recv(fd, NULL, 8, MSG_TRUNC), 8);
+	cr_expect_eq(hook_recv(fd, buffer, 4, MSG_TRUNC), 4);
+	cr_expect_str_eq(buffer, "seven..");
+	cr_expect_eq(hook_recv(fd, NULL, 4, 0), -1);
+	cr_expect_eq(errno, EFAULT);
+	cr_expect_eq(injected(0), 0);
+}
+
+/* Who stops at a short transfer: the next edge comes all the same. */
+static void edges_come(const char *rule, uint32_t events)
+{
+	struct epoll_event event = { .events = events | EPOLLET };
+	int set = epoll_create1(0), edges = 0;
+	char data[64] = { 0 };
+
+	begin(rule);
+	do_not_block();
+	cr_assert_eq(real()->epoll_ctl(set, EPOLL_CTL_ADD, fd, &event), 0);
+	if (events & EPOLLIN)
+		cr_assert_eq(send(peer, data, sizeof(data), 0), (ssize_t)sizeof(data));
+	for (size_t done = 0; done < sizeof(data); edges++) {
+		ssize_t size;
+
+		cr_assert_eq(real()->epoll_wait(set, &event, 1, 10000), 1, "%s: %zu", rule, done);
+		size = events & EPOLLIN ? hook_recv(fd, data, sizeof(data) - done, 0)
+					: hook_send(fd, data, sizeof(data) - done, MSG_NOSIGNAL);
+		cr_assert(size > 0 || errno == EAGAIN, "%s: %zu", rule, done);
+		done += size > 0 ? (size_t)size : 0;
+	}
+	cr_expect_gt(edges, 1);
+}
+
+Test(passage, an_edge_follows_a_short_read)
+{
+	edges_come("fault A = 127.0.0.1:PORT short=10\n", EPOLLIN);
+}
+
+Test(passage, an_edge_follows_a_short_write)
+{
+	edges_come("fault A = 127.0.0.1:PORT short=10\n", EPOLLOUT);
+}
+
+Test(passage, an_edge_follows_a_read_at_a_rate)
+{
+	edges_come("fault A = 127.0.0.1:PORT rate=1KB/s\n", EPOLLIN);
+}
+
+Test(passage, an_edge_follows_a_write_at_a_rate)
+{
+	edges_come("fault A = 127.0.0.1:PORT rate=1KB/s\n", EPOLLOUT);
+}
+
+Test(passage, a_silence_in_mid_life_that_the_kernel_refuses_is_kept_all_the_same)
+{
+	struct pollfd entry;
+	int on = 1;
+
+	begin("fault A = 127.0.0.1:PORT hang per=call calls=2\n");
+	cr_expect_eq(ask(), 6);
+	cr_assert_eq(setsockopt(fd, SOL_SOCKET, SO_LOCK_FILTER, &on, sizeof(on)), 0);
+	cr_expect_eq(hook_send(fd, "ask", 3, MSG_NOSIGNAL), 3);
+	cr_expect_eq(injected(0), 1);
+	peer_says(peer, "answer");
+	wait_until_readable();
+	entry = (struct pollfd){ .fd = fd, .events = POLLIN };
+	cr_expect_eq(hook_poll(&entry, 1, 50), 0);
+	limit_time(SO_RCVTIMEO, 50);
+	cr_expect_eq(hook_recv(fd, answer, 1, 0), -1);
+	cr_expect_eq(errno, EAGAIN);
 }
