@@ -7,6 +7,7 @@
 
 #include "cli/command.h"
 #include "cli/describe.h"
+#include "cli/rule_notes.h"
 #include "cli/state.h"
 #include "cli/terminal.h"
 #include "core/config.h"
@@ -58,6 +59,7 @@ static void print_rules(void)
 
 		describe_settings(&rule->settings, text);
 		printf("%s: ok %s%s%s\n", rule->name, rule->target.text, text[0] ? " " : "", text);
+		rule_notes_print(rule);
 	}
 	for (size_t i = 0; i < config.fault_count; i++) {
 		fault_describe(&config.faults[i], text, sizeof(text));
@@ -80,10 +82,16 @@ static int report_problems(void)
 	return config.problem_count > 0 || !is_logging ? EXIT_PROBLEMS : 0;
 }
 
-static int report(void)
+/* `file`: the rules are of that; NULL: of the environment. */
+static int report(const char *file)
 {
+	bool is_empty = config.rule_count + config.fault_count + config.problem_count == 0;
+
 	print_rules();
-	if (config.rule_count + config.fault_count + config.problem_count == 0)
+	if (is_empty && file)
+		printf("no rule in %s: write a line such as 'break NAME = HOST:PORT' or 'fault "
+		       "NAME = HOST:PORT refuse'\n", file);
+	else if (is_empty)
 		puts("no rule: set SHUNT_BREAK_NAME='HOST:PORT', or SHUNT_CONF to a file of rules");
 	return report_problems();
 }
@@ -94,12 +102,12 @@ static int check_environment(void)
 
 	config_load(&config, environ, NULL);
 	if (!config.is_off)
-		return report();
+		return report(NULL);
 	/* Problems of the switch itself, then of the rules, as if it were not set. */
 	terminal_complain("check: SHUNT_OFF is set, so none of this is in effect; unset it");
 	status = report_problems();
 	config_load(&config, state_environment(), NULL);
-	return report() == 0 ? status : EXIT_PROBLEMS;
+	return report(NULL) == 0 ? status : EXIT_PROBLEMS;
 }
 
 int cmd_check(int argc, char *argv[])
@@ -119,5 +127,5 @@ int cmd_check(int argc, char *argv[])
 		return EXIT_OWN_FAILURE;
 	config_load_text(&config, argv[options.next], text, length);
 	free(text);
-	return report();
+	return report(argv[options.next]);
 }

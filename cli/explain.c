@@ -205,6 +205,21 @@ static void explain_fault(const struct fault *fault, const struct fault *exclusi
 	}
 }
 
+/* Streams and datagrams have different ones. */
+static void leave_out(const struct fault faults[], size_t count, struct explanation *ret)
+{
+	size_t applying[FAULT_UDP + 1] = { 0 };
+
+	for (size_t i = 0; i < count; i++) {
+		if (ret[i].verdict != EXPLAIN_APPLIES ||
+				++applying[faults[i].protocol] <= FAULT_TOGETHER_MAX)
+			continue;
+		ret[i].verdict = EXPLAIN_SHADOWED;
+		snprintf(ret[i].why, sizeof(ret[i].why), "%d others come first, and no more apply "
+				"together", FAULT_TOGETHER_MAX);
+	}
+}
+
 void explain_faults(const struct fault faults[], size_t count, const struct endpoint *endpoint,
 		struct explanation *ret)
 {
@@ -216,4 +231,5 @@ void explain_faults(const struct fault faults[], size_t count, const struct endp
 	}
 	for (size_t i = 0; i < count; i++)
 		explain_fault(&faults[i], exclusion, endpoint, &ret[i]);
+	leave_out(faults, count, ret);
 }

@@ -52,6 +52,7 @@ enum fault_per { FAULT_PER_CONNECTION, FAULT_PER_CALL };
 enum fault_protocol { FAULT_TCP, FAULT_UDP };
 
 #define FAULT_PROC_SIZE 128
+#define FAULT_TOGETHER_MAX 8 /* rules on one connection or lookup; more that match do nothing */
 
 /* What of the rule is given a number, from 1: lookups count as connections of one call. */
 struct fault_unit {

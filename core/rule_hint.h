@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 /* Appends to the message in `error` of `size`, where a word of the rule is of the other kind:
- * "; hang is of fault rules (--fault, SHUNT_FAULT_NAME)". `is_fault`: it was read as a fault rule. */
+ * "; hang is of fault rules (--fault, SHUNT_FAULT_NAME)". `is_fault`: read as a fault rule. */
 void rule_hint(const char *text, size_t length, bool is_fault, char *error, size_t size);
 
 #endif

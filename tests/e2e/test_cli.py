@@ -486,7 +486,7 @@ class Check(_Command):
 		self.assertEqual(settings, list(values) + ['preset'])
 		for name, value in values.items():
 			self.env['SHUNT_BREAK_X'] = f'h.internal {name}={value}'
-			self.assertEqual(self.good('check'), f'X: ok h.internal {name}={value}\n')
+			self.assertEqual(self.good('check').splitlines()[0], f'X: ok h.internal {name}={value}')
 		text = ' '.join(f'{name}={value}' for name, value in values.items())
 		self.env['SHUNT_BREAK_X'] = f'h.internal {text}'
 		self.assertEqual(self.good('check'), f'X: ok h.internal {text}\n')
@@ -533,7 +533,28 @@ class Check(_Command):
 		self.assertIn('at most 1MiB', self.refused('check', '/dev/zero'))
 
 	def test_no_rule_is_no_problem(self):
-		self.assertIn('no rule', self.good('check'))
+		self.assertIn('no rule: set SHUNT_BREAK_NAME', self.good('check'))
+		path = os.path.join(self.scratch, 'rules')
+		for text in ('', '# nothing\n'):
+			with open(path, 'w', encoding='ascii') as file:
+				file.write(text)
+			self.assertIn(f"no rule in {path}: write a line such as 'break NAME = HOST:PORT'", self.good('check', path))
+
+	def test_settings_that_do_nothing_are_noted(self):
+		def notes(rule):
+			self.env['SHUNT_BREAK_X'] = rule
+			return [line.split(': note: ')[1] for line in self.good('check').splitlines()[1:]]
+		for setting, needed in (('queue=5', 'concurrency or connections'), ('fallback-concurrency=3', 'fallback'),
+				('resolve-pool=3', 'resolve-timeout'), ('resolve-queue=3', 'resolve-timeout'),
+				('resolve-queue-reject=3', 'resolve-timeout'), ('resolve-pool-max=20', 'resolve-timeout'),
+				('queue-wait=2s', 'queue'), ('slow-rate=20%', 'slow')):
+			self.assertEqual(notes(f'h.internal {setting}'), [f"{setting.split('=')[0]} does nothing without {needed}"])
+		for rule in ('h.internal concurrency=2 queue=5 queue-wait=2s', 'h.internal connections=2 queue=5',
+				'h.internal fallback=127.0.0.1:1 fallback-concurrency=3', 'h.internal resolve-timeout=1s resolve-pool=3',
+				'any resolve-cache=1s', 'h.internal resolve-stale=1s', 'h.internal preset=hystrix', '10.0.0.1'):
+			self.assertEqual(notes(rule), [])
+		self.assertEqual(notes('10.0.0.0/8 resolve-cache=1s'),
+			['resolve-cache does nothing for 10.0.0.0/8, as lookups go by names'])
 
 	def test_rules_are_read_though_switched_off(self):
 		self.env['SHUNT_OFF'] = '1'

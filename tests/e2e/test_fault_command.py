@@ -678,6 +678,16 @@ class Explain(_Command):
 		self.assertEqual(lookups['SLOW'], ('no match', 'is about connections'))
 		self.assertRegex(self.good('explain', '127.0.0.1:80'), r'(?m)^HAND .*applies .*added by hand$')
 
+	def test_no_more_than_eight_fault_rules_apply_together(self):
+		self.settings = {f'SHUNT_FAULT_F{number}': '127.0.0.1:80 latency=1ms' for number in range(8)}
+		self.settings.update({'SHUNT_FAULT_U': 'any drop proto=udp', 'SHUNT_FAULT_LAST': '127.0.0.0/8 latency=1ms'})
+		self.good('fault', 'add', 'HAND', '127.0.0.1 refuse')
+		faults = self.verdicts('127.0.0.1:80', what='faults')
+		over = ('shadowed', '8 others come first, and no more apply together')
+		self.assertEqual({name for name, (verdict, _) in faults.items() if verdict == 'applies'},
+			{f'F{number}' for number in range(8)} | {'U'})
+		self.assertEqual((faults['LAST'], faults['HAND']), (over, over))
+
 	def test_what_bears_on_all_of_it(self):
 		self.settings = {'SHUNT_BREAK_A': 'any', 'SHUNT_BREAK_B': 'b sleep=5', 'SHUNT_MODE': 'observe', 'SHUNT_OFF': '1',
 			'SHUNT_PROC': 'cat'}
