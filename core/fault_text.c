@@ -250,12 +250,13 @@ static unsigned int errno_calls(const struct fault *fault, unsigned int calls)
 			possible_calls(calls, is_datagram, false, fault->error);
 }
 
-/* Of connect, unless a direction or per=call says otherwise, or connect cannot come to it. */
+/* Of connect, unless a direction or per=call says otherwise, or connect cannot come to it; of
+ * datagrams never. */
 static bool finish_errno(struct fault *fault, const struct complaint *complaint)
 {
 	static const char *const names[] = { "nothing", "connect", "send", "connect or send",
 		"recv", "connect or recv", "send or recv", "connect, send or recv" };
-	bool is_of_data = is_given(fault, "dir") ||
+	bool is_of_data = fault->protocol == FAULT_UDP || is_given(fault, "dir") ||
 			(is_given(fault, "per") && fault->per == FAULT_PER_CALL);
 	unsigned int asked = data_calls(fault->direction);
 	char listed[96], expected[160];

@@ -60,7 +60,7 @@ void fault_report(const struct injection *injection)
 /* The file in memory, or NULL. */
 static char *map_file(const char *path, size_t *ret_size)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	struct stat file;
 	void *memory = MAP_FAILED;
 

@@ -95,10 +95,11 @@ static int connect_late(const struct attempt *attempt)
 }
 
 /* Of kinds that only the first of can be had. */
-static int error_of(const struct attempt *attempt, const struct strike *strike)
+static int error_of(const struct strike *strike)
 {
 	const struct fault *fault = strike_fault(strike);
 	uint32_t rule = atomic_load_explicit(&strike->rule, memory_order_relaxed);
+	uint32_t number = atomic_load_explicit(&strike->connection, memory_order_relaxed);
 
 	switch (fault->kind) {
 	case FAULT_REFUSE:
@@ -110,7 +111,7 @@ static int error_of(const struct attempt *attempt, const struct strike *strike)
 	case FAULT_ERRNO:
 		return fault->where & POSSIBLE_CONNECT ? fault->error : 0;
 	case FAULT_MAXCONN:
-		return slots_of_rule(rule, attempt->connection) >= fault->low ? ECONNREFUSED : 0;
+		return slots_of_rule(rule, number) >= fault->low ? ECONNREFUSED : 0;
 	default:
 		return 0;
 	}
@@ -134,7 +135,7 @@ static void strike_delay(struct attempt *attempt, struct strike *strike)
 
 static void strike_error(struct attempt *attempt, struct strike *strike)
 {
-	int error = error_of(attempt, strike);
+	int error = error_of(strike);
 	uint64_t delay_ns = strike_fault(strike)->kind == FAULT_TIMEOUT ?
 			strike_value(strike) : 0;
 

@@ -57,6 +57,7 @@ static struct connection *track(int fd)
 	call_set_judge(connection, (struct judge){ NULL, NULL }, 0);
 	exchange_set(&connection->exchange, EXCHANGE_UNMETERED);
 	slot_begin(slot_of(connection), connection, 1);
+	socket_datagram_age_ns(fd);
 	return connection;
 }
 
@@ -261,6 +262,14 @@ static struct slot *slot_of_socket(int fd)
 	return slot && slot_is_valid(slot, connection) ? slot : NULL;
 }
 
+/* Its time began when it came, be it that others were held before it. */
+static uint64_t arrived_ns(int fd, const struct fate *fate, uint64_t now_ns)
+{
+	uint64_t age_ns = fate->delay_ns ? socket_datagram_age_ns(fd) : 0;
+
+	return age_ns < now_ns ? now_ns - age_ns : now_ns;
+}
+
 /* There is one: until when is it held? 0: not at all. */
 static uint64_t judge_next(int fd, uint64_t now_ns, struct fate *ret_fate)
 {
@@ -275,7 +284,7 @@ static uint64_t judge_next(int fd, uint64_t now_ns, struct fate *ret_fate)
 		slot = slot_of_socket(fd);
 		if (!slot)
 			return 0;
-		fate_keep(slot, ret_fate, now_ns);
+		fate_keep(slot, ret_fate, arrived_ns(fd, ret_fate, now_ns));
 	}
 	*ret_fate = fate_kept(slot);
 	due_ns = atomic_load_explicit(&slot->answer_due_ns, memory_order_relaxed);
@@ -352,11 +361,15 @@ ssize_t datagram_receive(int fd, struct msghdr *message, int flags)
 	return below()->recvmsg(fd, message, datagram == DATAGRAM_TWICE ? flags | MSG_PEEK : flags);
 }
 
-int datagram_receive_many(int fd, struct mmsghdr *messages, unsigned int count, int flags)
+/* As the kernel does, which looks at the time after each. */
+int datagram_receive_many(int fd, struct mmsghdr *messages, unsigned int count, int flags,
+		struct timespec *timeout)
 {
+	uint64_t end_ns = timeout ? clock_now_ns() + (uint64_t)timeout->tv_sec * SECOND_NS +
+			(uint64_t)timeout->tv_nsec : 0, rest_ns = 1;
 	unsigned int done = 0;
 
-	while (done < count) {
+	while (done < count && rest_ns) {
 		ssize_t size = datagram_receive(fd, &messages[done].msg_hdr,
 				flags & ~MSG_WAITFORONE);
 
@@ -365,7 +378,12 @@ int datagram_receive_many(int fd, struct mmsghdr *messages, unsigned int count, 
 		messages[done++].msg_len = (unsigned int)size;
 		if (flags & MSG_WAITFORONE)
 			flags |= MSG_DONTWAIT;
+		if (timeout)
+			rest_ns = clock_elapsed_ns(clock_now_ns(), end_ns);
 	}
+	if (timeout && done)
+		*timeout = (struct timespec){ (time_t)(rest_ns / SECOND_NS),
+			(long)(rest_ns % SECOND_NS) };
 	return done ? (int)done : -1;
 }
 

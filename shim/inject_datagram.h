@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <sys/socket.h>
 #include <sys/types.h>
+#include <time.h>
 
 #include "shim/withheld.h"
 
@@ -22,7 +23,8 @@ bool datagram_concerns(int fd);
 ssize_t datagram_send(int fd, const struct msghdr *message, int flags);
 ssize_t datagram_receive(int fd, struct msghdr *message, int flags);
 int datagram_send_many(int fd, struct mmsghdr *messages, unsigned int count, int flags);
-int datagram_receive_many(int fd, struct mmsghdr *messages, unsigned int count, int flags);
+int datagram_receive_many(int fd, struct mmsghdr *messages, unsigned int count, int flags,
+		struct timespec *timeout);
 
 /* For shim/hold.h: of fd that is one. */
 struct hold_times datagram_hold(int fd, uint32_t events, uint64_t now_ns);

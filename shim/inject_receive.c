@@ -194,6 +194,13 @@ static ssize_t inject_recvmsg(int fd, struct msghdr *message, int flags)
 	return passage_move(&move, connection, slot);
 }
 
+/* None, or one that the kernel takes. */
+static bool is_timeout(const struct timespec *timeout)
+{
+	return !timeout || (pointer_may_be_read(timeout) && timeout->tv_sec >= 0 &&
+			timeout->tv_nsec >= 0 && timeout->tv_nsec < 1000000000);
+}
+
 /* The first message alone: what follows is one stream. */
 static int inject_recvmmsg(int fd, struct mmsghdr *messages, unsigned int count, int flags,
 		struct timespec *timeout)
@@ -202,8 +209,9 @@ static int inject_recvmmsg(int fd, struct mmsghdr *messages, unsigned int count,
 	struct slot *slot = passage_find(fd, &connection);
 	ssize_t result;
 
-	if (!slot && count && pointer_may_be_read(messages) && datagram_concerns(fd))
-		return datagram_receive_many(fd, messages, count, flags);
+	if (!slot && count && pointer_may_be_read(messages) && is_timeout(timeout) &&
+			datagram_concerns(fd))
+		return datagram_receive_many(fd, messages, count, flags, timeout);
 	if (!slot || !count || flags & MSG_NO_STREAM || !pointer_may_be_read(messages))
 		return below()->recvmmsg(fd, messages, count, flags, timeout);
 	result = inject_recvmsg(fd, &messages[0].msg_hdr, flags & ~MSG_WAITFORONE);

@@ -96,15 +96,23 @@ void slot_add(struct slot *slot, const struct strike *strike)
 	atomic_fetch_add_explicit(&slot->count, 1, memory_order_release);
 }
 
-bool slot_has_rule(const struct slot *slot, uint32_t rule)
+/* 0: none. */
+static uint32_t number_of(const struct slot *slot, uint32_t rule)
 {
 	uint32_t count = slot_count(slot);
 
 	for (uint32_t i = 0; i < count; i++) {
-		if (atomic_load_explicit(&slot->strikes[i].rule, memory_order_relaxed) == rule)
-			return true;
+		const struct strike *strike = &slot->strikes[i];
+
+		if (atomic_load_explicit(&strike->rule, memory_order_relaxed) == rule)
+			return atomic_load_explicit(&strike->connection, memory_order_relaxed);
 	}
-	return false;
+	return 0;
+}
+
+bool slot_has_rule(const struct slot *slot, uint32_t rule)
+{
+	return number_of(slot, rule);
 }
 
 void slot_count_kinds(struct slot *slot)
@@ -136,16 +144,16 @@ static bool is_in_use(uint32_t index, struct connection **ret)
 	       slot_is_valid(&slots[index], *ret);
 }
 
-uint32_t slots_of_rule(uint32_t rule, const struct connection *except)
+uint32_t slots_of_rule(uint32_t rule, uint32_t number)
 {
 	struct connection *connection;
 	uint32_t count = 0;
 
 	for (uint32_t i = 0; fd_table_at(i); i++) {
-		if (is_in_use(i, &connection) && connection != except &&
-				exchange_has(&connection->exchange,
-						EXCHANGE_PENDING | EXCHANGE_ESTABLISHED) &&
-				slot_has_rule(&slots[i], rule))
+		uint32_t own = is_in_use(i, &connection) ? number_of(&slots[i], rule) : 0;
+
+		if (own && own < number && exchange_has(&connection->exchange,
+						EXCHANGE_PENDING | EXCHANGE_ESTABLISHED))
 			count++;
 	}
 	return count;

@@ -137,8 +137,8 @@ static inline uint64_t strike_value(const struct strike *strike)
 /* Before the program's shutdown(): who sleeps there wakes. */
 void slot_shut(const struct connection *connection, int how);
 
-/* Connections in use whose slots name the rule, but for `except`. */
-uint32_t slots_of_rule(uint32_t rule, const struct connection *except);
+/* Connections in use that have a number of the rule below this one. */
+uint32_t slots_of_rule(uint32_t rule, uint32_t number);
 
 /* Calls `each` for the slot of every connection that has one. */
 void slots_each(void (*each)(struct slot *slot));

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/filter.h>
+#include <linux/sockios.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/ioctl.h>
@@ -21,6 +22,7 @@
 
 #define SECOND_NS 1000000000ull
 #define MS_NS     1000000ull
+#define AGE_MOST_NS (3600 * SECOND_NS)
 
 /* It ends and changes threads by these two; no program handles them. */
 #define SIGNALS_OF_LIBC (3ull << 31)
@@ -72,6 +74,21 @@ uint64_t socket_data_age_ns(int fd)
 	if (!option_read(fd, IPPROTO_TCP, TCP_INFO, &info, sizeof(info)))
 		return 0;
 	return info.tcpi_last_data_recv * MS_NS;
+}
+
+/* Once asked for, the kernel stamps what comes. */
+uint64_t socket_datagram_age_ns(int fd)
+{
+	struct timespec came, now;
+	int64_t age_ns;
+
+	if (ask(SYS_ioctl, fd, SIOCGSTAMPNS_OLD, (long)&came, 0, 0) ||
+			ask(SYS_clock_gettime, CLOCK_REALTIME, (long)&now, 0, 0, 0))
+		return 0;
+	age_ns = (int64_t)(now.tv_sec - came.tv_sec) * (int64_t)SECOND_NS + now.tv_nsec -
+			came.tv_nsec;
+	/* Its clock may have been set meanwhile. */
+	return age_ns > 0 && age_ns < (int64_t)AGE_MOST_NS ? (uint64_t)age_ns : 0;
 }
 
 uint32_t socket_queued(int fd)

@@ -89,7 +89,8 @@ static const struct {
 	{ "a errno=EPIPE per=conn", FAULT_ERRNO, CONN, FAULT_BOTH, SEND },
 	{ "a errno=ECONNRESET dir=in", FAULT_ERRNO, CALL, FAULT_IN, RECV },
 	{ "a errno=ECONNREFUSED proto=udp", FAULT_ERRNO, CALL, FAULT_BOTH, SEND | RECV },
-	{ "a errno=ENETUNREACH proto=udp", FAULT_ERRNO, CONN, FAULT_BOTH, CONNECT },
+	{ "a errno=ENETUNREACH proto=udp", FAULT_ERRNO, CALL, FAULT_BOTH, SEND | RECV },
+	{ "a errno=ENOBUFS proto=udp", FAULT_ERRNO, CALL, FAULT_BOTH, SEND },
 	{ "dns:a nxdomain", FAULT_NXDOMAIN, CONN, 0, 0 },
 	{ "dns:a latency=1s", FAULT_LATENCY, CONN, 0, 0 },
 #undef CONNECT
@@ -282,7 +283,7 @@ static const char *const wrong[][2] = {
 		{"redis errno=EPIPE dir=in", "errno: expected an error of recv on a stream such as "
 					     "ECONNREFUSED, ECONNRESET or ETIMEDOUT, got 'EPIPE'"},
 		{"redis errno=ECONNRESET proto=udp",
-				"errno: expected an error of connect, send or recv "
+				"errno: expected an error of send or recv "
 				"on datagrams such as ECONNREFUSED, EHOSTUNREACH or "
 				"ENETUNREACH, got 'ECONNRESET', did you mean "
 				"ECONNREFUSED?"},

@@ -9,6 +9,9 @@ ssize_t hook_sendto(int fd, const void *data, size_t size, int flags,
 ssize_t hook_recvfrom(int fd, void *data, size_t size, int flags, struct sockaddr *address,
 		socklen_t *length);
 
+int hook_recvmmsg(int fd, struct mmsghdr *messages, unsigned int count, int flags,
+		struct timespec *timeout);
+
 static struct sockaddr_in own;
 static int fd;
 
@@ -147,4 +150,36 @@ Test(inject_datagram, a_peer_that_no_rule_names_is_left_alone)
 	peer_sends("b");
 	cr_expect_eq(hear(0), 'b');
 	cr_expect_eq(injected(0) + injected(1), 0);
+}
+
+Test(inject_datagram, those_that_come_at_once_are_late_together)
+{
+	uint64_t began_ns;
+	char word;
+
+	begin("fault A = 127.0.0.1:PORT proto=udp latency=1s\n");
+	cr_expect_eq(say('?'), 1);
+	began_ns = clock_now_ns();
+	peer_sends("abcdefgh");
+	for (char i = 'a'; i < 'i'; i++) {
+		cr_expect_eq(hook_recvfrom(fd, &word, 1, 0, NULL, NULL), 1);
+		cr_expect_eq(word, i);
+		cr_expect_geq(clock_now_ns() - began_ns, 900 * MS_NS);
+	}
+	cr_expect_lt(clock_now_ns() - began_ns, 5000 * MS_NS, "eight in a row would take eight");
+	cr_expect_eq(injected(0), 8);
+}
+
+Test(inject_datagram, a_call_for_many_looks_at_its_time)
+{
+	struct timespec none = { 0 };
+	char words[2];
+	struct iovec vectors[2] = { { &words[0], 1 }, { &words[1], 1 } };
+	struct mmsghdr messages[2] = { { .msg_hdr = { .msg_iov = &vectors[0], .msg_iovlen = 1 } },
+		{ .msg_hdr = { .msg_iov = &vectors[1], .msg_iovlen = 1 } } };
+
+	begin("fault A = 127.0.0.1:PORT proto=udp drop calls=1000\n");
+	peer_sends("ab");
+	cr_expect_eq(hook_recvmmsg(fd, messages, 2, 0, &none), 1);
+	cr_expect_eq(words[0], 'a');
 }
