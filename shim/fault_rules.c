@@ -11,6 +11,8 @@
 #include "shim/endpoint.h"
 #include "shim/log.h"
 #include "shim/names.h"
+#include "shim/own_call.h"
+#include "shim/thread.h"
 
 struct fault_rules fault_rules;
 
@@ -169,16 +171,28 @@ bool fault_rules_start(const char *program, uint64_t now_ns)
 	return true;
 }
 
-void fault_rules_refresh(uint64_t now_ns)
+static void read_changes(uint64_t now_ns)
 {
-	int error = errno;
-
 	if (!fault_rules.rules || atomic_exchange_explicit(&fault_rules.is_reading, true,
 					  memory_order_acquire))
 		return;
 	if (fault_rules_have_changed())
 		read_added(now_ns);
 	atomic_store_explicit(&fault_rules.is_reading, false, memory_order_release);
+}
+
+void fault_rules_refresh(uint64_t now_ns)
+{
+	int error = errno;
+	bool may_call = own_calls_begin();
+	/* A handler that leaves by siglongjmp would leave the reading behind, for ever. */
+	uint64_t signals = may_call ? thread_block_signals() : 0;
+
+	read_changes(now_ns);
+	if (may_call) {
+		thread_restore_signals(signals);
+		own_calls_end();
+	}
 	errno = error;
 }
 

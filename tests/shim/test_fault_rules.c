@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "faults.h"
 
+#include <signal.h>
+
 #include "core/clock.h"
 #include "core/fault_text.h"
 
@@ -95,4 +97,27 @@ Test(fault_rules, connections_within_their_number_are_told_so)
 	cr_expect_eq(attempt(), 0);
 	cr_expect_eq(suppressed(0, FAULT_BY_NUMBER), 1);
 	cr_expect_eq(suppressed(0, FAULT_IMPOSSIBLE), 0);
+}
+
+Test(fault_rules, reading_them_again_leaves_signals_and_errno_alone)
+{
+	struct fault fault;
+	char text[64], error[128];
+	sigset_t before, after;
+
+	begin("break B = 127.0.0.1:PORT\n");
+	with_port("127.0.0.1:PORT refuse", text, sizeof(text));
+	cr_assert(fault_parse("X", text, strlen(text), &fault, error, sizeof(error)));
+	sigemptyset(&before);
+	sigaddset(&before, SIGUSR2);
+	cr_assert_eq(pthread_sigmask(SIG_SETMASK, &before, NULL), 0);
+	cr_assert(fault_table_add(&runtime.segment->faults, &fault, text,
+			clock_now_ns() + HOUR_NS, clock_now_ns()));
+	errno = 77;
+	inject_look();
+	cr_expect_eq(errno, 77);
+	cr_expect_eq(fault_rules_count(), 1);
+	cr_assert_eq(pthread_sigmask(SIG_SETMASK, NULL, &after), 0);
+	for (int number = 1; number < 32; number++)
+		cr_expect_eq(sigismember(&after, number), number == SIGUSR2, "%d", number);
 }
