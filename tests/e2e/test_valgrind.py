@@ -197,5 +197,94 @@ class Preloads(_Valgrind):
 				self.assertTotals({'success': 1}, name='T')
 
 
+class Faults(_Valgrind):
+	"""What is injected, reported and held is of our own memory, and leaves none behind."""
+
+	# All at once: the program works, with more calls, later and in pieces.
+	DISTURBING = ('latency=20ms~10ms', 'short=1..9', 'eagain', 'eintr', 'rate=64KB/s', 'slowclose=20ms', 'maxconn=1000')
+	FAILING = ('refuse', 'timeout=20ms', 'errno=EHOSTUNREACH', 'reset=5B', 'close', 'hang calls=2', 'corrupt')
+
+	# By turns it waits in poll, and blocks.
+	CALLS = '''import socket, struct, sys
+for limit in (None, 3, None, 3):
+	with socket.socket() as s:
+		s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", 3, 0))
+		s.settimeout(limit)
+		try:
+			s.connect(("127.0.0.1", int(sys.argv[1])))
+			s.sendall(b"GET / HTTP/1.1\\r\\nConnection: close\\r\\n\\r\\n")
+			while s.recv(100):
+				pass
+		except OSError:
+			pass'''
+
+	def setUp(self):
+		super().setUp()
+		self.target = self.server()
+		self.target.healthy()
+		self.report = f'{self.scratch}/report'
+
+	def strike(self, kinds):
+		self.settings = {f'SHUNT_FAULT_F{number}': f'127.0.0.1:{self.target.port} {kind}' for number, kind in enumerate(kinds)}
+		self.settings['SHUNT_REPORT'] = self.report
+
+	def assertStruck(self, *kinds):
+		if not harness.BARE:
+			with open(self.report, encoding='ascii') as file:
+				text = file.read()
+			for kind in kinds:
+				self.assertIn(f'"{kind}"', text)
+
+	def test_programs_that_work(self):
+		self.strike(self.DISTURBING)
+		self.check(company.CLIENTS['curl'](self.target.port), {'T': f'127.0.0.1:{self.target.port}'})
+		self.assertStruck('latency', 'short', 'rate')
+		# Of threads, which take a piece for the whole.
+		self.strike(('latency=20ms~10ms', 'rate=64KB/s', 'slowclose=20ms'))
+		self.check([company.built('company_clients'), str(self.target.port), '4', '3'], {})
+
+	def test_failures(self):
+		argv = [harness.PYTHON, '-S', '-c', self.CALLS, str(self.target.port)]
+		_, bare_log = self.run_checked(argv, library=False)
+		for kind in self.FAILING:
+			with self.subTest(kind):
+				self.strike([kind])
+				self._remove_state()
+				result, log = self.run_checked(argv)
+				self.assertEqual((result.returncode, result.text), (0, ''))
+				self.assertIn('ERROR SUMMARY', log)
+				self.assertNotIn('libshunt', log)
+				self.assertEqual(kinds(log) - kinds(bare_log), collections.Counter(), log[:6000])
+				self.assertStruck(kind.split('=')[0].split()[0])
+
+	def test_lookups_and_datagrams(self):
+		script = '''import socket
+for name in ("a.invalid", "b.invalid", "c.invalid"):
+	try:
+		socket.getaddrinfo(name, 80)
+	except OSError:
+		pass
+with socket.socket(type=socket.SOCK_DGRAM) as a, socket.socket(type=socket.SOCK_DGRAM) as b:
+	b.bind(("127.0.0.1", 0))
+	a.connect(b.getsockname())
+	a.settimeout(1)
+	for _ in range(4):
+		a.send(b"x" * 100)
+		try:
+			a.recv(100)
+		except OSError:
+			pass'''
+		argv = [harness.PYTHON, '-S', '-c', script]
+		_, bare_log = self.run_checked(argv, library=False)
+		self.settings = {'SHUNT_FAULT_A': 'dns:a.invalid nxdomain', 'SHUNT_FAULT_B': 'dns:b.invalid addr=192.0.2.1',
+			'SHUNT_FAULT_C': 'dns:c.invalid latency=20ms', 'SHUNT_FAULT_U': 'any proto=udp drop dir=out calls=1',
+			'SHUNT_FAULT_V': 'any proto=udp dup dir=out calls=2', 'SHUNT_REPORT': self.report}
+		result, log = self.run_checked(argv)
+		self.assertEqual((result.returncode, result.text), (0, ''))
+		self.assertNotIn('libshunt', log)
+		self.assertEqual(kinds(log) - kinds(bare_log), collections.Counter(), log[:6000])
+		self.assertStruck('nxdomain', 'addr', 'latency', 'drop', 'dup')
+
+
 if __name__ == '__main__':
 	harness.main()
