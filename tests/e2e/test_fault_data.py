@@ -455,5 +455,20 @@ class Rate(_Transfer):
 		self.assertLess(result.seconds, 60)
 
 
+class Edges(_Transfer):
+	"""nginx asks for edges, and stops at a short transfer, as epoll(7) lets it."""
+
+	def test_a_front_gets_all_of_what_comes_in_pieces(self):
+		for rule in ('short=5000', 'rate=600KB/s', 'short=1000..9000 50%'):
+			with self.subTest(rule):
+				self.strike(rule)
+				front = self.nginx(self.port)
+				result = self.curl(front, '-o', 'file', '-w', '%{http_code} %{size_download}', path=f'/{SIZE}', library=False)
+				self.assertEqual(result.stdout, f'200 {SIZE}', result)
+				self.assertStruck()
+				self.front_process.terminate()
+				self.front_process.wait(30)
+
+
 if __name__ == '__main__':
 	harness.main()
