@@ -177,6 +177,7 @@ size_t state_cells(const struct state *state, uint64_t now_ns, struct cell_snaps
 
 	if (!state->segment)
 		return 0;
+	snapshot_reclaim(state->segment, process_is_alive);
 	for (uint32_t i = 0; i < SEGMENT_CELLS; i++) {
 		if (snapshot_take(state->segment, i, now_ns, &ret[count]))
 			count++;

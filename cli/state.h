@@ -42,7 +42,7 @@ bool state_refresh(struct state *state);
 /* The same for another environment, whose entries end with NULL (or there are none: NULL). */
 struct state *state_open_for(char *const environment[]);
 
-/* The live cells in order of name and host, lookups first, then address and port; `ret` has room
+/* What dead processes held is given back first. The live cells in order of name and host, lookups first, then address and port; `ret` has room
  * for SEGMENT_CELLS. */
 size_t state_cells(const struct state *state, uint64_t now_ns, struct cell_snapshot *ret);
 

@@ -90,6 +90,17 @@ class Bulkhead(harness.Case):
 		again = self.caller(1)
 		self.assertEqual(self.lines(again, 1), ['began'])
 
+	def test_status_does_not_count_what_the_dead_held(self):
+		self.rule('concurrency=5')
+		killed, reaped_late = self.caller(3), self.caller(2)
+		self.lines(killed, 3)
+		self.lines(reaped_late, 2)
+		killed.kill()
+		killed.wait(30)
+		self.assertEqual(self.in_flight(), 2)
+		reaped_late.kill()
+		harness.wait_until(lambda: self.in_flight() == 0, 30, 'a process that nobody has waited for is dead')
+
 	def test_what_a_process_held_before_an_exec_comes_back(self):
 		self.rule('concurrency=1')
 		changed = self.start([harness.PYTHON, '-c', BECOMES_ANOTHER, str(self.target.port)],
