@@ -8,6 +8,7 @@
 #include "core/clock.h"
 #include "shim/call.h"
 #include "shim/classify.h"
+#include "shim/deadline.h"
 #include "shim/gate_connect.h"
 #include "shim/holder.h"
 #include "shim/real.h"
@@ -20,12 +21,22 @@ union peer {
 };
 
 /* What is under way there already leads to a fallback: its end is the program's to see. */
-static bool is_fallback(int fd)
+static bool is_fallback(const struct connection *connection)
 {
-	const struct connection *connection = fd_table_find(fd);
-	struct judge judge = connection ? call_judge(connection) : (struct judge){ NULL, NULL };
+	struct judge judge = call_judge(connection);
 
 	return !judge.rule && judge.cell;
+}
+
+/* Has it a peer, or had one? The kernel connects no such socket, and what is known of it must stay:
+ * a send there may be the program's death. Where we broke the attempt off it has none, if it still
+ * is that socket. */
+static bool may_go(const struct connection *connection, int fd)
+{
+	if (is_fallback(connection) ||
+			exchange_has(&connection->exchange, EXCHANGE_ESTABLISHED | EXCHANGE_CUT))
+		return false;
+	return !deadline_has_passed(connection) || deadline_holds(connection, fd);
 }
 
 static enum fd_kind kind_of(int fd)
@@ -98,15 +109,29 @@ static bool calls_for_it(const struct rule *rule, int error)
 	       outcome == OUTCOME_TIMEOUT;
 }
 
-static int connect_to(int fd, const union peer *peer, socklen_t length, struct cell *cell,
-		place_t place)
+static int connect_really(int fd, const union peer *peer, socklen_t length, bool was_late)
 {
+	const struct sockaddr nobody = {.sa_family = AF_UNSPEC};
+	int result = real()->connect(fd, &peer->any, length);
+
+	if (!result || errno != EISCONN || !was_late)
+		return result;
+	/* The attempt was completed in the moment in which its time was over. */
+	real()->connect(fd, &nobody, sizeof(nobody));
+	return real()->connect(fd, &peer->any, length);
+}
+
+static int connect_to(
+		int fd, const union peer *peer, socklen_t length, struct cell *cell, place_t place)
+{
+	const struct connection *connection = fd_table_find(fd);
+	bool was_late = connection && deadline_has_passed(connection);
 	int result, error;
 
 	if (!track(fd, cell, place))
 		holder_give(cell, place);
 	cell_count(cell, CELL_TOTAL_fallback);
-	result = real()->connect(fd, &peer->any, length);
+	result = connect_really(fd, peer, length, was_late);
 	error = errno;
 	if (result && error != EINPROGRESS && error != EINTR)
 		call_end(fd_table_set(fd, kind_of(fd)));
@@ -116,6 +141,7 @@ static int connect_to(int fd, const union peer *peer, socklen_t length, struct c
 
 int fallback_connect(int fd, const struct sockaddr *address, socklen_t length)
 {
+	const struct connection *connection = fd_table_find(fd);
 	int error = errno;
 	struct cell *cell;
 	uint64_t cell_hash;
@@ -124,7 +150,7 @@ int fallback_connect(int fd, const struct sockaddr *address, socklen_t length)
 	place_t place;
 
 	if (!runtime.config.has_fallback || runtime.observe || !runtime_is_judging() ||
-			is_fallback(fd))
+			(connection && !may_go(connection, fd)))
 		return -1;
 	rule = gate_judge(address, length, clock_now_ns(), &cell, &cell_hash);
 	if (rule && rule->settings.fallback.address.family && calls_for_it(rule, error)) {

@@ -36,6 +36,7 @@ struct gate {
 	bool is_peek;
 	bool may_not_wait;
 	bool is_disconnect;
+	bool is_attempt; /* a connect that began in this call, or was not let begin */
 	bool is_timed; /* a send on a connection with deadlines */
 	struct bound bound;
 };

@@ -81,6 +81,7 @@ __attribute__((noinline)) static bool connect_judged(struct gate *gate,
 	struct asking asking = { .rule = rule, .fd = gate->fd, .is_connect = true };
 	struct admitted admitted;
 
+	gate->is_attempt = true;
 	asking.cell = find_cell(rule, endpoint, now_ns, &asking.cell_hash);
 	if (!asking.cell)
 		return connect_unjudged(gate->fd, connection);
