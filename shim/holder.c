@@ -22,24 +22,28 @@
 #define NS_PER_S   1000000000ull
 #define WAITS	   1u /* in cell->released: somebody waits; the rest counts */
 #define STAT_SIZE  512 /* the first 22 fields fit */
-/* Of /proc/PID/stat: when the process started, in clock ticks. The second field, in parentheses,
- * may hold anything. */
-#define START_FIELD 22
 
 static struct holder holder;
 static _Atomic uint64_t reclaimed_ns;
 
-static uint32_t parse_start(const char *stat)
+/* What /proc/PID/stat says of a process. */
+struct process {
+	char state;	  /* '\0': it cannot be told */
+	uint32_t threads; /* that have not been reaped */
+	uint32_t start;	  /* in clock ticks */
+};
+
+/* Fields are counted from 1; the second, in parentheses, may hold anything. */
+static const char *field_of(const char *stat, int number)
 {
 	const char *at = strrchr(stat, ')');
 
-	for (int field = 2; at && field < START_FIELD; field++)
+	for (int field = 1; at && field < number - 1; field++)
 		at = strchr(at + 1, ' ');
-	return at ? (uint32_t)strtoull(at + 1, NULL, 10) : 0;
+	return at ? at + 1 : "";
 }
 
-/* 0 where it cannot be told. */
-static uint32_t start_of(uint32_t pid)
+static struct process process_of(uint32_t pid)
 {
 	char path[32], stat[STAT_SIZE];
 	long fd, size;
@@ -47,29 +51,35 @@ static uint32_t start_of(uint32_t pid)
 	text_format(path, sizeof(path), "/proc/%u/stat", pid);
 	fd = raw_syscall(SYS_openat, AT_FDCWD, (long)path, O_RDONLY | O_CLOEXEC, 0, 0, 0);
 	if (fd < 0)
-		return 0;
+		return (struct process){ .state = '\0' };
 	size = raw_syscall(SYS_read, fd, (long)stat, sizeof(stat) - 1, 0, 0, 0);
 	raw_syscall(SYS_close, fd, 0, 0, 0, 0, 0);
-	if (size <= 0)
-		return 0;
-	stat[size] = '\0';
-	return parse_start(stat);
+	stat[size > 0 ? size : 0] = '\0';
+	return (struct process){
+		.state = *field_of(stat, 3),
+		.threads = (uint32_t)strtoull(field_of(stat, 20), NULL, 10),
+		.start = (uint32_t)strtoull(field_of(stat, 22), NULL, 10),
+	};
 }
 
 /* Alive where in doubt: a place that is held too long does less harm than one that two hold. */
 static bool is_alive(struct seat_owner owner)
 {
-	uint32_t start;
+	struct process process;
 
 	if (raw_syscall(SYS_kill, owner.pid, 0, 0, 0, 0, 0) == -ESRCH)
 		return false;
-	start = owner.start ? start_of(owner.pid) : 0;
-	return start == 0 || owner.start == (start & ((1u << SEAT_START_BITS) - 1));
+	process = process_of(owner.pid);
+	/* Dead, though nobody has reaped it; unless only its first thread has ended. */
+	if ((process.state == 'Z' || process.state == 'X') && process.threads <= 1)
+		return false;
+	return !owner.start || !process.start ||
+	       owner.start == (process.start & ((1u << SEAT_START_BITS) - 1));
 }
 
 static void take_seat(void)
 {
-	struct seat_owner owner = { .pid = runtime.pid, .start = start_of(runtime.pid) };
+	struct seat_owner owner = { .pid = runtime.pid, .start = process_of(runtime.pid).start };
 	seat_t there = 0, seat = seat_take(&runtime.segment->seats, owner, is_alive);
 
 	/* Of threads that come here at once the first one's seat is the process's. */
@@ -83,7 +93,7 @@ void holder_start(void)
 	struct seat_table *seats = &runtime.segment->seats;
 
 	if (seat_is_known(seats, runtime.pid))
-		seat_drop(seats, (struct seat_owner){ runtime.pid, start_of(runtime.pid) });
+		seat_drop(seats, (struct seat_owner){ runtime.pid, process_of(runtime.pid).start });
 }
 
 struct holder *holder_ready(void)

@@ -203,7 +203,7 @@ static void *wait_for_place(void *since)
 	return NULL;
 }
 
-static bool is_asleep(pid_t id)
+static char state_of(pid_t id)
 {
 	char path[64], text[256] = "";
 	const char *at;
@@ -214,7 +214,12 @@ static bool is_asleep(pid_t id)
 	cr_assert(file && fgets(text, sizeof(text), file));
 	fclose(file);
 	at = strrchr(text, ')');
-	return at && at[2] == 'S';
+	return at ? at[2] : '\0';
+}
+
+static bool is_asleep(pid_t id)
+{
+	return state_of(id) == 'S';
 }
 
 Test(holder, a_place_given_back_wakes_all_who_wait)
@@ -335,6 +340,49 @@ Test(holder, places_of_the_dead_come_back_and_those_of_the_living_do_not)
 	cr_expect(holder_reclaim(&bulkhead, now_ns + SECOND_NS));
 	cr_expect_eq(in_flight(), 0);
 	cr_expect_not(holder_reclaim(&bulkhead, now_ns + 2 * SECOND_NS), "nothing more");
+}
+
+Test(holder, a_process_that_nobody_has_reaped_is_dead)
+{
+	struct bulkhead bulkhead = the_bulkhead();
+	pid_t child = child_holds();
+	siginfo_t info;
+
+	kill(child, SIGKILL);
+	cr_assert_eq(waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT), 0);
+	cr_expect(holder_reclaim(&bulkhead, SECOND_NS));
+	cr_expect_eq(in_flight(), 0);
+	waitpid(child, NULL, 0);
+}
+
+static void *stay(void *nothing)
+{
+	for (;;)
+		pause();
+	return nothing;
+}
+
+/* The kernel shows its first thread as it shows the dead. */
+Test(holder, a_process_whose_main_thread_has_ended_is_alive)
+{
+	struct bulkhead bulkhead = the_bulkhead();
+	pthread_t thread;
+	place_t place;
+	pid_t child = fork();
+
+	if (child == 0) {
+		holder_forked();
+		runtime.pid = (uint32_t)getpid();
+		if (!take(&place) || pthread_create(&thread, NULL, stay, NULL))
+			_exit(1);
+		syscall(SYS_exit, 0);
+	}
+	while (state_of(child) != 'Z')
+		sched_yield();
+	cr_assert_eq(waitpid(child, NULL, WNOHANG), 0);
+	cr_expect_not(holder_reclaim(&bulkhead, SECOND_NS));
+	cr_expect_eq(in_flight(), 1);
+	end(child);
 }
 
 Test(holder, the_dead_are_looked_for_five_times_a_second)
