@@ -24,7 +24,9 @@
 #define STAT_SIZE  512 /* the first 22 fields fit */
 
 static struct holder holder;
-static _Atomic uint64_t reclaimed_ns;
+/* When this process last looked for the dead, by a bulkhead's first block: one that is full all the
+ * time keeps nobody from looking at the others. */
+static _Atomic uint64_t reclaimed_ns[PLACE_BLOCKS];
 
 /* What /proc/PID/stat says of a process. */
 struct process {
@@ -109,15 +111,24 @@ struct holder *holder_ready(void)
 	return &holder;
 }
 
+/* True for one of all that come within RECLAIM_NS. */
+static bool is_due(const struct bulkhead *bulkhead, uint64_t now_ns)
+{
+	const struct place_block *first =
+			place_block(bulkhead->places, bulkhead->key, 0, false);
+	_Atomic uint64_t *word = first ? &reclaimed_ns[first - bulkhead->places->blocks] : NULL;
+	uint64_t last_ns = word ? atomic_load_explicit(word, memory_order_relaxed) : 0;
+
+	return word && (!last_ns || clock_elapsed_ns(last_ns, now_ns) >= RECLAIM_NS) &&
+			atomic_compare_exchange_strong_explicit(word, &last_ns, now_ns,
+					memory_order_relaxed, memory_order_relaxed);
+}
+
 bool holder_reclaim(const struct bulkhead *bulkhead, uint64_t now_ns)
 {
-	uint64_t last_ns = atomic_load_explicit(&reclaimed_ns, memory_order_relaxed);
 	bool has_found;
 
-	if ((last_ns && clock_elapsed_ns(last_ns, now_ns) < RECLAIM_NS) ||
-			!atomic_compare_exchange_strong_explicit(&reclaimed_ns, &last_ns, now_ns,
-					memory_order_relaxed, memory_order_relaxed) ||
-			!own_calls_begin())
+	if (!is_due(bulkhead, now_ns) || !own_calls_begin())
 		return false;
 	has_found = bulkhead_reclaim(bulkhead, is_alive) > 0;
 	own_calls_end();

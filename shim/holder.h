@@ -21,8 +21,8 @@ void holder_start(void);
  * Without one (the table is full, or a filter forbids to look) nothing is limited. */
 struct holder *holder_ready(void);
 
-/* Frees what dead processes hold there; asks at most five times a second. True where it did free
- * something. */
+/* Frees what dead processes hold there; asks at most five times a second, of each bulkhead. True
+ * where it did free something. */
 bool holder_reclaim(const struct bulkhead *bulkhead, uint64_t now_ns);
 
 /* Gives a place of that cell back, and wakes those who wait for one. 0 is nothing. */

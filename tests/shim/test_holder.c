@@ -397,6 +397,26 @@ Test(holder, the_dead_are_looked_for_five_times_a_second)
 	cr_expect(holder_reclaim(&bulkhead, now_ns + SECOND_NS / 5));
 }
 
+Test(holder, a_full_bulkhead_keeps_nobody_from_looking_at_another)
+{
+	struct bulkhead dead = the_bulkhead();
+	struct bulkhead busy = bulkhead_of(holder_ready(), HASH, BULKHEAD_CONNECTIONS);
+	place_t place;
+
+	end(child_holds());
+	cr_assert_eq(bulkhead_take(&busy, holder_ready(), 1, &place), BULKHEAD_TAKEN);
+	cr_expect_not(holder_reclaim(&busy, SECOND_NS));
+	cr_expect(holder_reclaim(&dead, SECOND_NS));
+	cr_expect_eq(in_flight(), 0);
+}
+
+Test(holder, where_nothing_was_ever_held_nobody_is_looked_for)
+{
+	struct bulkhead none = bulkhead_of(holder_ready(), HASH, BULKHEAD_FALLBACK);
+
+	cr_expect_not(holder_reclaim(&none, SECOND_NS));
+}
+
 Test(holder, under_a_filter_the_dead_are_not_looked_for)
 {
 	struct bulkhead bulkhead = the_bulkhead();
