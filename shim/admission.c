@@ -31,11 +31,13 @@ static bool take_connection(const struct asking *asking, place_t *ret_place)
 	return bulkhead_take(&bulkhead, holder_ready(), limit, ret_place) != BULKHEAD_FULL;
 }
 
+/* Once its sleep is over the next call is a probe, which needs its places as any other. */
 static bool is_open(const struct asking *asking, uint64_t now_ns)
 {
 	struct breaker breaker = runtime_breaker(asking->rule, asking->cell);
 
-	return breaker_state(&breaker, now_ns) == CIRCUIT_OPEN;
+	return breaker_state(&breaker, now_ns) == CIRCUIT_OPEN &&
+			breaker_wake_time_ns(&breaker, now_ns) != now_ns;
 }
 
 /* An open circuit refuses first. Otherwise the place of the connection comes before the permit,
@@ -43,14 +45,20 @@ static bool is_open(const struct asking *asking, uint64_t now_ns)
 static enum admission ask(const struct asking *asking, struct admitted *ret,
 		enum bulkhead_purpose *ret_full)
 {
+	bool has_connection = take_connection(asking, &ret->place);
 	enum admission admission;
 
 	*ret_full = BULKHEAD_CONNECTIONS;
-	if (!take_connection(asking, &ret->place) && !is_open(asking, ret->now_ns))
+	if (!has_connection && !is_open(asking, ret->now_ns))
 		return CALL_NO_PLACE;
-	*ret_full = BULKHEAD_CALLS;
 	admission = call_ask(asking->rule, asking->cell, asking->cell_hash, ret->now_ns,
 			&ret->ticket);
+	/* It was open a moment ago. */
+	if (admission == CALL_ADMITTED && !has_connection) {
+		call_return(asking->rule, asking->cell, ret->ticket, ret->now_ns);
+		return CALL_NO_PLACE;
+	}
+	*ret_full = BULKHEAD_CALLS;
 	if (admission != CALL_ADMITTED)
 		holder_give(asking->cell, ret->place);
 	return admission;

@@ -264,6 +264,40 @@ Test(admission, too_many_connections_take_no_probe)
 	cr_expect_eq(total(CELL_TOTAL_rejected_connections), 1);
 }
 
+/* An open circuit whose sleep is over: the next call decides that it is half-open. */
+Test(admission, too_many_connections_take_no_probe_of_a_circuit_that_wakes)
+{
+	struct breaker breaker;
+	uint64_t now_ns;
+
+	start_with("connections=1 sleep=1ms probes=1 rejects=ignore");
+	holding();
+	breaker = the_breaker();
+	now_ns = clock_now_ns();
+	control_trip(&breaker, now_ns);
+	while (clock_now_ns() - now_ns < 3 * MS_NS)
+		sched_yield();
+	expect_refused(fresh(0));
+	cr_expect_eq(atomic_load(&connects), 1);
+	cr_expect_eq(in_flight(BULKHEAD_CONNECTIONS), 1);
+	cr_expect_eq(total(CELL_TOTAL_rejected_connections), 1);
+	cr_expect_eq(total(CELL_TOTAL_short_circuited), 0);
+	cr_expect_eq(breaker_state(&breaker, clock_now_ns()), CIRCUIT_OPEN, "it still waits");
+}
+
+Test(admission, too_many_connections_are_refused_by_a_circuit_forced_open)
+{
+	struct breaker breaker;
+
+	start_with("connections=1");
+	holding();
+	breaker = the_breaker();
+	control_force(&breaker, FORCE_OPEN, clock_now_ns());
+	expect_refused(fresh(0));
+	cr_expect_eq(total(CELL_TOTAL_short_circuited), 1);
+	cr_expect_eq(total(CELL_TOTAL_rejected), 0);
+}
+
 Test(admission, a_probe_that_is_refused_its_slot_holds_no_place)
 {
 	struct breaker breaker;
