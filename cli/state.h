@@ -42,8 +42,8 @@ bool state_refresh(struct state *state);
 /* The same for another environment, whose entries end with NULL (or there are none: NULL). */
 struct state *state_open_for(char *const environment[]);
 
-/* What dead processes held is given back first. The live cells in order of name and host, lookups first, then address and port; `ret` has room
- * for SEGMENT_CELLS. */
+/* The live cells in order of name and host, lookups first, then address and port; `ret` has room
+ * for SEGMENT_CELLS. What dead processes held is given back before. */
 size_t state_cells(const struct state *state, uint64_t now_ns, struct cell_snapshot *ret);
 
 /* What people should know about all this; `ret` has room for STATE_NOTES_MAX. */
