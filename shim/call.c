@@ -84,6 +84,11 @@ void call_hold(struct connection *connection, place_t place)
 		atomic_store_explicit(&connection->place, place, memory_order_release);
 }
 
+void call_give_place(struct connection *connection)
+{
+	place_return(connection, &connection->call_place);
+}
+
 void call_forget(struct connection *connection)
 {
 	atomic_store_explicit(&connection->call_place, 0, memory_order_relaxed);

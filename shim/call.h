@@ -60,6 +60,9 @@ void call_return(const struct rule *rule, struct cell *cell, struct ticket ticke
  * at once. */
 void call_begin(struct connection *connection, struct ticket ticket);
 
+/* Its place goes back, whatever became of the call: one that a fork cancelled has ended. */
+void call_give_place(struct connection *connection);
+
 /* The place that the connection itself holds, until its last descriptor is gone. */
 void call_hold(struct connection *connection, place_t place);
 

@@ -210,12 +210,23 @@ bool gate_receive(struct gate *gate, struct connection *connection, int fd, stru
 	return !exchange_flags_time_receive(known) || begin_receive(gate, flags);
 }
 
+/* Of a call that a fork cancelled: it ends here, if this is an answer or says that none comes. */
+__attribute__((noinline)) static void end_cancelled(struct connection *connection, ssize_t result)
+{
+	if (result < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	exchange_clear(&connection->exchange, EXCHANGE_CANCELLED);
+	call_give_place(connection);
+}
+
 __attribute__((noinline)) static ssize_t mind_receive(struct gate *gate, ssize_t result)
 {
 	struct connection *connection = gate->connection;
 	struct exchange *exchange = &connection->exchange;
 	uint64_t now_ns;
 
+	if (exchange_has(exchange, EXCHANGE_CANCELLED))
+		end_cancelled(connection, result);
 	if (deadline_applies(connection))
 		result = timed_received(connection, gate->fd, &gate->bound, result);
 	/* Latency deserves the precise clock; where no call is open, nobody asks for the time. */
