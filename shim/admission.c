@@ -40,11 +40,25 @@ static bool is_open(const struct asking *asking, uint64_t now_ns)
 			breaker_wake_time_ns(&breaker, now_ns) != now_ns;
 }
 
+/* The place of a connection whose call found no place of its own. It was never used: who waits for
+ * it would find the calls just as full, and in giving it back wake all the others in turn. But a
+ * call may have ended meanwhile, and who was woken by that have found this one taken. */
+static void give_unused(const struct asking *asking, place_t place, uint32_t released_before)
+{
+	uint32_t released = atomic_load_explicit(&asking->cell->released, memory_order_seq_cst);
+
+	if (!queued && released != released_before)
+		holder_give(asking->cell, place);
+	else if (place)
+		place_give(&runtime.segment->places, place);
+}
+
 /* An open circuit refuses first. Otherwise the place of the connection comes before the permit,
  * which would have to be given back without it. */
 static enum admission ask(const struct asking *asking, struct admitted *ret,
 		enum bulkhead_purpose *ret_full)
 {
+	uint32_t released = atomic_load_explicit(&asking->cell->released, memory_order_relaxed);
 	bool has_connection = take_connection(asking, &ret->place);
 	enum admission admission;
 
@@ -59,7 +73,9 @@ static enum admission ask(const struct asking *asking, struct admitted *ret,
 		return CALL_NO_PLACE;
 	}
 	*ret_full = BULKHEAD_CALLS;
-	if (admission != CALL_ADMITTED)
+	if (admission == CALL_NO_PLACE)
+		give_unused(asking, ret->place, released);
+	else if (admission == CALL_REFUSED)
 		holder_give(asking->cell, ret->place);
 	return admission;
 }

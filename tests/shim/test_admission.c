@@ -567,6 +567,28 @@ Test(admission, who_waits_to_connect_is_served_when_a_connection_is_closed)
 	expect_totals(0, 0, 0);
 }
 
+/* A place of a connection can be had, again and again, but none of a call. */
+Test(admission, who_finds_only_the_calls_full_wakes_nobody)
+{
+	struct waiter waiter;
+	uint32_t before;
+	int held;
+
+	start_with("concurrency=1 connections=9 queue=1 queue-wait=1h rejects=ignore");
+	held = holding();
+	begin(&waiter, wait_in_line);
+	while (!atomic_load(&the_cell(NULL)->released))
+		sched_yield();
+	before = atomic_load(&the_cell(NULL)->released);
+	for (int i = 0; i < 99; i++)
+		expect_refused(fresh(SOCK_NONBLOCK));
+	cr_expect_eq(atomic_load(&the_cell(NULL)->released), before);
+	hook_close(held);
+	pthread_join(waiter.thread, NULL);
+	cr_expect_eq(atomic_load(&waiter.result), 0);
+	cr_expect_eq(in_flight(BULKHEAD_CONNECTIONS), 1);
+}
+
 Test(admission, only_so_many_wait)
 {
 	struct waiter waiters[2];
