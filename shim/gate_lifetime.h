@@ -38,7 +38,8 @@ void gate_shut(int fd, int how);
 /* fdopen() took fd. */
 void gate_left_to_stdio(int fd);
 
-/* The program ends itself (exit family, our destructor): settles all open calls, once. */
+/* The program ends itself (exit family, our destructor): settles all open calls, once. In
+ * a child that clone() made out of our sight they are its parent's, and go on. */
 void gate_exit(void);
 
 /* pthread_atfork handlers. A call that is open at fork is cancelled, by the parent, and its
