@@ -20,6 +20,17 @@ union peer {
 	struct sockaddr_in6 v6;
 };
 
+#define NO_WAY (-2) /* the fallback was not tried */
+
+/* Where a connect goes, and what it takes along. */
+struct way {
+	union peer peer;
+	socklen_t length;
+	struct cell *cell;
+	place_t place;
+	bool was_late; /* we broke off the attempt that failed */
+};
+
 /* What is under way there already leads to a fallback: its end is the program's to see. */
 static bool is_fallback(const struct connection *connection)
 {
@@ -109,55 +120,67 @@ static bool calls_for_it(const struct rule *rule, int error)
 	       outcome == OUTCOME_TIMEOUT;
 }
 
-static int connect_really(int fd, const union peer *peer, socklen_t length, bool was_late)
+static void disconnect(int fd)
 {
-	const struct sockaddr nobody = {.sa_family = AF_UNSPEC};
-	int result = real()->connect(fd, &peer->any, length);
+	const struct sockaddr nobody = { .sa_family = AF_UNSPEC };
 
-	if (!result || errno != EISCONN || !was_late)
-		return result;
-	/* The attempt was completed in the moment in which its time was over. */
 	real()->connect(fd, &nobody, sizeof(nobody));
-	return real()->connect(fd, &peer->any, length);
 }
 
-static int connect_to(
-		int fd, const union peer *peer, socklen_t length, struct cell *cell, place_t place)
+static int connect_really(int fd, const struct way *way)
 {
-	const struct connection *connection = fd_table_find(fd);
-	bool was_late = connection && deadline_has_passed(connection);
+	int result = real()->connect(fd, &way->peer.any, way->length);
+
+	if (!result || errno != EISCONN || !way->was_late)
+		return result;
+	/* The attempt was completed in the moment in which its time was over. */
+	disconnect(fd);
+	return real()->connect(fd, &way->peer.any, way->length);
+}
+
+static int connect_to(int fd, const struct way *way)
+{
 	int result, error;
 
-	if (!track(fd, cell, place))
-		holder_give(cell, place);
-	cell_count(cell, CELL_TOTAL_fallback);
-	result = connect_really(fd, peer, length, was_late);
+	if (!track(fd, way->cell, way->place))
+		holder_give(way->cell, way->place);
+	result = connect_really(fd, way);
 	error = errno;
 	if (result && error != EINPROGRESS && error != EINTR)
 		call_end(fd_table_set(fd, kind_of(fd)));
 	errno = error;
-	return result;
+	/* For this socket, or at all: nothing has left. */
+	return result && error == ENETUNREACH ? NO_WAY : result;
+}
+
+/* False: there is none, or none for this socket, or it is full. */
+static bool find_way(int fd, const struct sockaddr *address, socklen_t length, int error,
+		struct way *way)
+{
+	uint64_t cell_hash;
+	const struct rule *rule = gate_judge(address, length, clock_now_ns(), &way->cell,
+			&cell_hash);
+
+	if (!rule || !rule->settings.fallback.address.family || !calls_for_it(rule, error))
+		return false;
+	way->length = make_peer(kind_of(fd), &rule->settings.fallback, &way->peer);
+	return way->length && take_place(rule, cell_hash, &way->place);
 }
 
 int fallback_connect(int fd, const struct sockaddr *address, socklen_t length)
 {
 	const struct connection *connection = fd_table_find(fd);
-	int error = errno;
-	struct cell *cell;
-	uint64_t cell_hash;
-	const struct rule *rule;
-	union peer peer;
-	place_t place;
+	struct way way = { .was_late = connection && deadline_has_passed(connection) };
+	int error = errno, result;
 
 	if (!runtime.config.has_fallback || runtime.observe || !runtime_is_judging() ||
 			(connection && !may_go(connection, fd)))
 		return -1;
-	rule = gate_judge(address, length, clock_now_ns(), &cell, &cell_hash);
-	if (rule && rule->settings.fallback.address.family && calls_for_it(rule, error)) {
-		length = make_peer(kind_of(fd), &rule->settings.fallback, &peer);
-		if (length && take_place(rule, cell_hash, &place))
-			return connect_to(fd, &peer, length, cell, place);
+	result = find_way(fd, address, length, error, &way) ? connect_to(fd, &way) : NO_WAY;
+	if (result == NO_WAY) {
+		errno = error;
+		return -1;
 	}
-	errno = error;
-	return -1;
+	cell_count(way.cell, CELL_TOTAL_fallback);
+	return result;
 }

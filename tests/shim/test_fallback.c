@@ -454,6 +454,20 @@ Test(fallback, a_socket_of_ipv4_reaches_its_own_alone)
 	cr_expect_eq(total(CELL_TOTAL_fallback), 0);
 }
 
+Test(fallback, one_that_no_way_leads_to_is_no_fallback)
+{
+	start_with("volume=1000 fallback=10.0.0.7:81 fallback-concurrency=1");
+	target_error = ECONNREFUSED;
+	fallback_error = ENETUNREACH;
+	for (int i = 0; i < 3; i++) {
+		cr_expect_eq(connect_v6(fresh(AF_INET6), "::1"), -1);
+		cr_expect_eq(errno, ECONNREFUSED, "as without one");
+	}
+	cr_expect_eq(fallback_connects, 3, "and it holds no place");
+	cr_expect_eq(atomic_load(&cell_of("::1")->totals[CELL_TOTAL_fallback]), 0);
+	cr_expect_eq(atomic_load(&cell_of("::1")->totals[CELL_TOTAL_failure]), 3);
+}
+
 /* Its own limit. */
 
 Test(fallback, it_has_a_limit_of_its_own)
