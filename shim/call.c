@@ -89,6 +89,11 @@ void call_give_place(struct connection *connection)
 	place_return(connection, &connection->call_place);
 }
 
+void call_let_go(struct connection *connection)
+{
+	place_return(connection, &connection->place);
+}
+
 void call_forget(struct connection *connection)
 {
 	atomic_store_explicit(&connection->call_place, 0, memory_order_relaxed);

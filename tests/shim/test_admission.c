@@ -18,6 +18,7 @@
 
 #include "core/clock.h"
 #include "core/control.h"
+#include "shim/gate_option.h"
 #include "shim/holder.h"
 #include "shim/own_call.h"
 #include "shim/real.h"
@@ -47,6 +48,27 @@ static int fake_connect(int fd, const struct sockaddr *address, socklen_t length
 	(void)fd, (void)address, (void)length;
 	atomic_fetch_add(&connects, 1);
 	return 0;
+}
+
+static int fail_to_connect(int fd, const struct sockaddr *address, socklen_t length)
+{
+	(void)fd, (void)address, (void)length;
+	errno = ECONNREFUSED;
+	return -1;
+}
+
+static int begin_to_connect(int fd, const struct sockaddr *address, socklen_t length)
+{
+	(void)fd, (void)address, (void)length;
+	errno = EINPROGRESS;
+	return -1;
+}
+
+static ssize_t fail_to_receive(int fd, void *data, size_t size, int flags)
+{
+	(void)fd, (void)data, (void)size, (void)flags;
+	errno = ECONNREFUSED;
+	return -1;
 }
 
 static ssize_t fake_send(int fd, const void *data, size_t size, int flags)
@@ -193,6 +215,55 @@ Test(admission, a_connection_holds_its_place_until_it_is_closed)
 	cr_expect_eq(in_flight(BULKHEAD_CALLS), 0);
 	hook_close(fd);
 	cr_expect_eq(in_flight(BULKHEAD_CONNECTIONS), 0);
+}
+
+static void expect_next_attempt(int fd)
+{
+	real_table.connect = fake_connect;
+	cr_expect_eq(connect_to(fd), 0);
+	cr_expect_eq(in_flight(BULKHEAD_CONNECTIONS), 1);
+	expect_refused(fresh(0));
+}
+
+Test(admission, a_connect_that_fails_is_no_connection)
+{
+	int fd;
+
+	start_with("connections=1");
+	fd = fresh(0);
+	real_table.connect = fail_to_connect;
+	cr_expect_eq(connect_to(fd), -1);
+	cr_expect_eq(in_flight(BULKHEAD_CONNECTIONS), 0);
+	expect_next_attempt(fd);
+}
+
+Test(admission, a_connect_that_is_told_to_have_failed_is_no_connection)
+{
+	int error = ECONNREFUSED;
+	int fd;
+
+	start_with("connections=1");
+	fd = fresh(SOCK_NONBLOCK);
+	real_table.connect = begin_to_connect;
+	cr_expect_eq(connect_to(fd), -1);
+	cr_expect_eq(in_flight(BULKHEAD_CONNECTIONS), 1);
+	gate_so_error(fd, &error);
+	cr_expect_eq(in_flight(BULKHEAD_CONNECTIONS), 0);
+	expect_next_attempt(fd);
+}
+
+Test(admission, an_attempt_is_not_in_the_way_of_the_next_one_on_its_socket)
+{
+	char data[8];
+	int fd;
+
+	start_with("connections=1");
+	fd = fresh(SOCK_NONBLOCK);
+	real_table.connect = begin_to_connect;
+	real_table.recv = fail_to_receive;
+	cr_expect_eq(connect_to(fd), -1);
+	cr_expect_eq(hook_recv(fd, data, sizeof(data), 0), -1);
+	expect_next_attempt(fd);
 }
 
 Test(admission, what_cannot_begin_after_all_gives_everything_back)
