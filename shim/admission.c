@@ -2,6 +2,7 @@
 #include "shim/admission.h"
 
 #include <errno.h>
+#include <pthread.h>
 
 #include "core/breaker.h"
 #include "core/clock.h"
@@ -10,8 +11,17 @@
 #include "shim/real.h"
 #include "shim/runtime.h"
 
-/* In the queue of a bulkhead. A caller may leave by longjmp: the thread's next call gives it up. */
+/* Of libc: a thread has room for so many keys before one allocates. */
+#define KEYS_AT_HAND 32
+
+/* In the queue of a bulkhead. A caller may leave by longjmp: the thread's next call gives it up, or
+ * its end. */
 static _Thread_local place_t queued;
+
+static struct {
+	pthread_key_t key;
+	bool is_there;
+} thread_end;
 
 static struct bulkhead bulkhead_for(const struct asking *asking, enum bulkhead_purpose purpose)
 {
@@ -102,17 +112,6 @@ static bool may_wait(const struct asking *asking)
 	return flags >= 0 && !(flags & O_NONBLOCK);
 }
 
-static bool join_queue(const struct asking *asking)
-{
-	struct bulkhead queue = bulkhead_for(asking, BULKHEAD_QUEUE);
-	uint32_t limit = asking->rule->settings.queue;
-
-	if (bulkhead_take(&queue, holder_ready(), limit, &queued) == BULKHEAD_TAKEN)
-		return true;
-	return holder_reclaim(&queue, clock_now_ns()) &&
-	       bulkhead_take(&queue, holder_ready(), limit, &queued) == BULKHEAD_TAKEN;
-}
-
 static void leave_queue(void)
 {
 	place_t place = queued;
@@ -120,6 +119,32 @@ static void leave_queue(void)
 	queued = 0;
 	if (place)
 		place_give(&runtime.segment->places, place);
+}
+
+static void thread_ends(void *nothing)
+{
+	(void)nothing;
+	if (runtime_is_judging())
+		leave_queue();
+}
+
+void admission_start(void)
+{
+	thread_end.is_there = !pthread_key_create(&thread_end.key, thread_ends) &&
+			thread_end.key < KEYS_AT_HAND;
+}
+
+static bool join_queue(const struct asking *asking)
+{
+	struct bulkhead queue = bulkhead_for(asking, BULKHEAD_QUEUE);
+	uint32_t limit = asking->rule->settings.queue;
+
+	if (thread_end.is_there)
+		pthread_setspecific(thread_end.key, &queued);
+	if (bulkhead_take(&queue, holder_ready(), limit, &queued) == BULKHEAD_TAKEN)
+		return true;
+	return holder_reclaim(&queue, clock_now_ns()) &&
+	       bulkhead_take(&queue, holder_ready(), limit, &queued) == BULKHEAD_TAKEN;
 }
 
 /* What was full is asked again whenever a place came back, until the time is over, or a filter came

@@ -35,6 +35,9 @@ static inline bool admission_is_limited(const struct rule *rule, const struct ce
 	return cell_concurrency(cell, rule->settings.concurrency) || rule->settings.connections;
 }
 
+/* At start: a thread that ends leaves the queue. */
+void admission_start(void);
+
 /* False: refused. */
 bool admission_ask(const struct asking *asking, uint64_t now_ns, struct admitted *ret);
 

@@ -9,6 +9,7 @@
 
 #include "core/clock.h"
 #include "core/text.h"
+#include "shim/admission.h"
 #include "shim/backtrace.h"
 #include "shim/copies.h"
 #include "shim/fd_table.h"
@@ -126,6 +127,7 @@ static void start(char *const environment[])
 		inherited_tell();
 	if (config->backtrace)
 		backtrace_start();
+	admission_start();
 	open_lookup_start();
 	pthread_atfork(NULL, gate_fork_parent, gate_fork_child);
 	/* release: a hook that sees this sees all of the above. */

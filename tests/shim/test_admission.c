@@ -101,6 +101,7 @@ static void start_with(const char *settings)
 	runtime.segment = segment_open_private();
 	cr_assert_not_null(runtime.segment);
 	cr_assert(fd_table_start());
+	admission_start();
 	atomic_store(&runtime.is_active, true);
 }
 
@@ -765,6 +766,30 @@ Test(admission, who_leaves_by_longjmp_stands_in_line_until_his_next_call)
 	cr_expect_eq(in_flight(BULKHEAD_CALLS), 1);
 	hook_close(waiter.fd);
 	cr_expect_eq(in_flight(BULKHEAD_CALLS), 0);
+}
+
+static void *leave_line_and_end(void *argument)
+{
+	if (!sigsetjmp(back, 1))
+		wait_in_line(argument);
+	return NULL;
+}
+
+Test(admission, who_leaves_by_longjmp_stands_in_line_no_longer_than_his_thread_lives)
+{
+	struct sigaction action = { .sa_handler = jump };
+	struct waiter waiter;
+
+	start_with("concurrency=1 queue=1 queue-wait=1h");
+	sigaction(SIGUSR1, &action, NULL);
+	holding();
+	begin(&waiter, leave_line_and_end);
+	while (!atomic_load(&the_cell(NULL)->released))
+		sched_yield();
+	pthread_kill(waiter.thread, SIGUSR1);
+	pthread_join(waiter.thread, NULL);
+	cr_expect_eq(atomic_load(&waiter.result), 2);
+	cr_expect_eq(in_flight(BULKHEAD_QUEUE), 0);
 }
 
 static void *be_cancelled(void *argument)
