@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/clock.h"
+#include "shim/bound.h"
 #include "shim/call.h"
 #include "shim/classify.h"
 #include "shim/deadline.h"
@@ -28,6 +29,7 @@ struct way {
 	socklen_t length;
 	struct cell *cell;
 	place_t place;
+	uint64_t timeout_ns;
 	bool was_late; /* we broke off the attempt that failed */
 };
 
@@ -138,13 +140,45 @@ static int connect_really(int fd, const struct way *way)
 	return real()->connect(fd, &way->peer.any, way->length);
 }
 
+/* Interrupted, where the program's own connect would have gone on. By errno, which is kept. */
+static bool goes_on(const struct bound *bound, int fd, uint64_t until_ns)
+{
+	uint64_t left_ns = clock_elapsed_ns(clock_now_ns(), until_ns);
+
+	return errno == EINTR && bound_is_set(bound) && left_ns &&
+	       bound_goes_on(bound, fd, left_ns);
+}
+
+/* Where it blocks the rule's time is its own as well: the timer knows nothing of it. */
+static int connect_in_time(int fd, const struct way *way)
+{
+	uint64_t until_ns = clock_now_ns() + way->timeout_ns;
+	struct bound bound = { 0 };
+	int result, error;
+
+	if (way->timeout_ns)
+		bound_begin(&bound, fd, SO_SNDTIMEO, way->timeout_ns);
+	do
+		result = connect_really(fd, way);
+	while (result && goes_on(&bound, fd, until_ns));
+	error = errno;
+	bound_end(&bound, fd);
+	/* The second: one that was made again. */
+	if (result && bound_is_set(&bound) && (error == EINPROGRESS || error == EALREADY)) {
+		disconnect(fd);
+		error = ETIMEDOUT;
+	}
+	errno = error;
+	return result;
+}
+
 static int connect_to(int fd, const struct way *way)
 {
 	int result, error;
 
 	if (!track(fd, way->cell, way->place))
 		holder_give(way->cell, way->place);
-	result = connect_really(fd, way);
+	result = connect_in_time(fd, way);
 	error = errno;
 	if (result && error != EINPROGRESS && error != EINTR)
 		call_end(fd_table_set(fd, kind_of(fd)));
@@ -163,6 +197,7 @@ static bool find_way(int fd, const struct sockaddr *address, socklen_t length, i
 
 	if (!rule || !rule->settings.fallback.address.family || !calls_for_it(rule, error))
 		return false;
+	way->timeout_ns = rule->settings.timeout_ns;
 	way->length = make_peer(kind_of(fd), &rule->settings.fallback, &way->peer);
 	return way->length && take_place(rule, cell_hash, &way->place);
 }

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "core/clock.h"
@@ -29,6 +30,8 @@ __typeof__(close) hook_close;
 /* What connects come to: those to the target, those to nobody, and all others. */
 static int target_error, fallback_error;
 static int target_connects, disconnects, fallback_connects;
+static int interruptions; /* of those to others */
+static long bounded_ms;	  /* the last of them */
 static bool is_connected, is_late; /* a second peer is one too many; the target comes too late */
 static struct sockaddr_storage last;
 
@@ -39,6 +42,15 @@ static void be_late(int fd)
 
 	cr_assert(exchange_expiring(exchange));
 	cr_assert_eq(exchange_expire(exchange, true).ended, OUTCOME_TIMEOUT);
+}
+
+static long send_timeout_ms(int fd)
+{
+	struct timeval time = { 0 };
+	socklen_t size = sizeof(time);
+
+	getsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &time, &size);
+	return time.tv_sec * 1000 + time.tv_usec / 1000;
 }
 
 static int fake_connect(int fd, const struct sockaddr *address, socklen_t length)
@@ -55,6 +67,10 @@ static int fake_connect(int fd, const struct sockaddr *address, socklen_t length
 		be_late(fd);
 	else if (port != htons(TARGET) && is_connected)
 		error = EISCONN;
+	if (port != htons(TARGET))
+		bounded_ms = send_timeout_ms(fd);
+	if (port != htons(TARGET) && interruptions && interruptions--)
+		error = EINTR;
 	cr_assert_leq(length, sizeof(last));
 	memset(&last, 0, sizeof(last));
 	memcpy(&last, address, length);
@@ -466,6 +482,57 @@ Test(fallback, one_that_no_way_leads_to_is_no_fallback)
 	cr_expect_eq(fallback_connects, 3, "and it holds no place");
 	cr_expect_eq(atomic_load(&cell_of("::1")->totals[CELL_TOTAL_fallback]), 0);
 	cr_expect_eq(atomic_load(&cell_of("::1")->totals[CELL_TOTAL_failure]), 3);
+}
+
+/* Its own time. */
+
+Test(fallback, one_that_hangs_is_bounded_as_its_target_is)
+{
+	int fd;
+
+	start_with("force=open timeout=1h fallback=10.0.0.7:81 fallback-concurrency=1");
+	fallback_error = EINPROGRESS;
+	fd = fresh(AF_INET);
+	cr_expect_eq(connect_v4(fd), -1, "what the kernel says when that time is over");
+	cr_expect_eq(errno, ETIMEDOUT);
+	cr_expect_geq(bounded_ms, 3600 * 1000);
+	cr_expect_eq(send_timeout_ms(fd), 0, "the program's own is back");
+	cr_expect_eq(disconnects, 1);
+	fallback_error = 0;
+	cr_expect_eq(connect_v4(fresh(AF_INET)), 0, "its place is free");
+}
+
+Test(fallback, one_that_is_interrupted_goes_on)
+{
+	start_with("force=open timeout=1h fallback=10.0.0.7:81");
+	interruptions = 2;
+	cr_expect_eq(connect_v4(fresh(AF_INET)), 0);
+	cr_expect_eq(fallback_connects, 3);
+	cr_expect_leq(bounded_ms, 3600 * 1000 + 1000);
+	interruptions = 1;
+	fallback_error = EALREADY;
+	cr_expect_eq(connect_v4(fresh(AF_INET)), -1, "its time is over when it is made again");
+	cr_expect_eq(errno, ETIMEDOUT);
+	cr_expect_eq(total(CELL_TOTAL_fallback), 2);
+}
+
+Test(fallback, one_that_does_not_block_is_not_bounded)
+{
+	start_with("force=open timeout=1h fallback=10.0.0.7:81");
+	fallback_error = EINPROGRESS;
+	cr_expect_eq(connect_v4(fresh_non_blocking()), -1);
+	cr_expect_eq(errno, EINPROGRESS);
+	cr_expect_eq(bounded_ms, 0);
+	cr_expect_eq(disconnects, 0);
+}
+
+Test(fallback, without_a_timeout_it_is_not_bounded)
+{
+	start_with("force=open fallback=10.0.0.7:81");
+	interruptions = 1;
+	cr_expect_eq(connect_v4(fresh(AF_INET)), -1);
+	cr_expect_eq(errno, EINTR);
+	cr_expect_eq(bounded_ms, 0);
 }
 
 /* Its own limit. */
