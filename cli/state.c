@@ -262,6 +262,13 @@ static uint64_t filtered_count(const struct state *state)
 	return atomic_load_explicit(&state->segment->header.filtered, memory_order_relaxed);
 }
 
+static uint64_t unseated_count(const struct state *state)
+{
+	if (!state->segment)
+		return 0;
+	return atomic_load_explicit(&state->segment->header.unseated, memory_order_relaxed);
+}
+
 size_t state_notes(const struct state *state, char (*ret)[STATE_NOTE_SIZE])
 {
 	const struct config *config = &state->config;
@@ -276,6 +283,11 @@ size_t state_notes(const struct state *state, char (*ret)[STATE_NOTE_SIZE])
 				"%" PRIu64 " of the processes so far had a seccomp filter, under "
 				"which the library keeps no log and no thread, and wakes nobody: "
 				"see 'shunt events'", filtered_count(state));
+	if (unseated_count(state) > 0)
+		snprintf(ret[count++], STATE_NOTE_SIZE,
+				"%" PRIu64 " of the processes so far came when %d others held calls: "
+				"concurrency, connections and fallback-concurrency do not bound the "
+				"calls of one more", unseated_count(state), SEAT_COUNT);
 	if (!state_log_is_writable(config, ret[count]))
 		count++;
 	for (size_t i = 0; i < config->problem_count && i < CONFIG_MAX_PROBLEMS; i++) {

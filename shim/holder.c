@@ -19,11 +19,16 @@
 #include "shim/runtime.h"
 
 #define RECLAIM_NS 200000000ull
+#define RETRY_NS   200000000ull
 #define NS_PER_S   1000000000ull
 #define WAITS	   1u /* in cell->released: somebody waits; the rest counts */
 #define STAT_SIZE  512 /* the first 22 fields fit */
 
 static struct holder holder;
+
+/* No seat was free then, by the coarse clock; 0: that never was so. */
+static _Atomic uint64_t unseated_ns;
+
 /* When this process last looked for the dead, by a bulkhead's first block: one that is full all the
  * time keeps nobody from looking at the others. */
 static _Atomic uint64_t reclaimed_ns[PLACE_BLOCKS];
@@ -84,6 +89,10 @@ static void take_seat(void)
 	struct seat_owner owner = { .pid = runtime.pid, .start = process_of(runtime.pid).start };
 	seat_t there = 0, seat = seat_take(&runtime.segment->seats, owner, is_alive);
 
+	if (!seat && !atomic_exchange_explicit(&unseated_ns, clock_coarse_ns(),
+				    memory_order_relaxed))
+		atomic_fetch_add_explicit(&runtime.segment->header.unseated, 1,
+				memory_order_relaxed);
 	/* Of threads that come here at once the first one's seat is the process's. */
 	if (!atomic_compare_exchange_strong_explicit(&holder.seat, &there, seat,
 			    memory_order_acq_rel, memory_order_acquire))
@@ -98,13 +107,22 @@ void holder_start(void)
 		seat_drop(seats, (struct seat_owner){ runtime.pid, process_of(runtime.pid).start });
 }
 
+/* Where all seats are taken each try asks for all who have one: not with every call. */
+static bool may_find_seat(void)
+{
+	uint64_t last_ns = atomic_load_explicit(&unseated_ns, memory_order_relaxed);
+
+	return !last_ns || clock_elapsed_ns(last_ns, clock_coarse_ns()) >= RETRY_NS;
+}
+
 struct holder *holder_ready(void)
 {
 	if (!holder.places) {
 		holder.seats = &runtime.segment->seats;
 		holder.places = &runtime.segment->places;
 	}
-	if (!atomic_load_explicit(&holder.seat, memory_order_acquire) && own_calls_begin()) {
+	if (!atomic_load_explicit(&holder.seat, memory_order_acquire) && may_find_seat() &&
+			own_calls_begin()) {
 		take_seat();
 		own_calls_end();
 	}
@@ -179,6 +197,7 @@ bool holder_wait(struct cell *cell, uint32_t since, uint64_t until_ns)
 void holder_forked(void)
 {
 	atomic_store_explicit(&holder.seat, 0, memory_order_relaxed);
+	atomic_store_explicit(&unseated_ns, 0, memory_order_relaxed);
 }
 
 void holder_leave(void)

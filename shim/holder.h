@@ -18,7 +18,8 @@
 void holder_start(void);
 
 /* Ready to hold places: the process's seat is taken at the first need, and again in a forked child.
- * Without one (the table is full, or a filter forbids to look) nothing is limited. */
+ * Without one (the table is full, or a filter forbids to look) nothing is limited. A full table is
+ * counted for status, and looked at again five times a second. */
 struct holder *holder_ready(void);
 
 /* Frees what dead processes hold there; asks at most five times a second, of each bulkhead. True

@@ -148,6 +148,52 @@ Test(holder, what_was_held_before_an_exec_is_void)
 	cr_expect(take(&place));
 }
 
+/* All seats are its parent's, who lives. */
+static void take_all_seats(seat_t *ret_last)
+{
+	struct seat_owner other = { .pid = (uint32_t)getppid() };
+
+	for (int i = 0; i < SEAT_COUNT; i++) {
+		*ret_last = seat_take(&runtime.segment->seats, other, NULL);
+		cr_assert_neq(*ret_last, 0);
+	}
+}
+
+Test(holder, a_process_without_a_seat_is_counted_and_limits_nothing)
+{
+	struct bulkhead bulkhead;
+	seat_t last;
+	place_t place;
+
+	take_all_seats(&last);
+	bulkhead = the_bulkhead();
+	cr_expect_eq(bulkhead_take(&bulkhead, holder_ready(), 1, &place), BULKHEAD_NO_ROOM);
+	cr_expect_eq(own_seat(), 0);
+	cr_expect_eq(atomic_load(&runtime.segment->header.unseated), 1);
+}
+
+Test(holder, whoever_found_no_seat_looks_again_but_not_with_every_call)
+{
+	uint64_t began_ns;
+	seat_t last, early;
+
+	do {
+		atomic_store(&runtime.segment->header.unseated, 0);
+		memset(&runtime.segment->seats, 0, sizeof(runtime.segment->seats));
+		take_all_seats(&last);
+		holder_forked();
+		began_ns = clock_coarse_ns();
+		cr_assert_eq(own_seat(), 0);
+		seat_leave(&runtime.segment->seats, last);
+		early = own_seat();
+	} while (clock_coarse_ns() - began_ns >= SECOND_NS / 5);
+	cr_expect_eq(early, 0);
+	while (!own_seat())
+		sched_yield();
+	cr_expect_geq(clock_coarse_ns() - began_ns, SECOND_NS / 5);
+	cr_expect_eq(atomic_load(&runtime.segment->header.unseated), 1);
+}
+
 Test(holder, a_place_that_is_given_back_can_be_taken_again)
 {
 	place_t place, other;
