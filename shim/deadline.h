@@ -46,6 +46,10 @@ static inline bool deadline_has_passed(const struct connection *connection)
 /* One did: is fd still that connection? False: it names another file by now. */
 bool deadline_holds(const struct connection *connection, int fd);
 
+/* A send begins that starts a call on an established connection: what has come so far is no answer
+ * to it. */
+void deadline_call_begins(struct connection *connection, int fd);
+
 /* Around a send of a thread. False: one has passed, and nothing may be sent. Else the second must
  * follow; if it never does, the receiving side alone is shut in the end. */
 bool deadline_send_begins(struct connection *connection);

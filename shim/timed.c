@@ -97,6 +97,10 @@ int timed_connected(struct connection *connection, int fd, const struct bound *b
 
 enum timed_answer timed_send(struct connection *connection, int fd)
 {
+	uint32_t flags = exchange_flags(&connection->exchange);
+
+	if (!(flags & EXCHANGE_OPEN) && !exchange_flags_are_sending(flags))
+		deadline_call_begins(connection, fd);
 	return deadline_send_begins(connection) ? TIMED_GOES_ON : timed_answer(connection, fd);
 }
 

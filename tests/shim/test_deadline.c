@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/select.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -162,13 +163,25 @@ static bool is_readable(int fd, int wait_ms)
 	return poll(&entry, 1, wait_ms) == 1;
 }
 
-static int state_of(int fd)
+/* linux/tcp.h and netinet/tcp.h do not go together, and the latter's ends before this. */
+struct info {
+	struct tcp_info known;
+	uint64_t rates[2];
+	uint64_t acked_bytes, received_bytes;
+};
+
+static struct info info_of(int fd)
 {
-	struct tcp_info info;
+	struct info info = { 0 };
 	socklen_t size = sizeof(info);
 
 	cr_assert_eq(getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size), 0);
-	return info.tcpi_state;
+	return info;
+}
+
+static int state_of(int fd)
+{
+	return info_of(fd).known.tcpi_state;
 }
 
 static int so_error(int fd)
@@ -262,6 +275,66 @@ Test(deadline, an_answer_that_the_program_has_not_read_is_not_late)
 	cr_expect_eq(total(CELL_TOTAL_timeout), 0);
 	cr_expect_eq(hook_recv(fd, data, sizeof(data), 0), 6);
 	cr_expect_eq(total(CELL_TOTAL_success), 1);
+}
+
+static void *receive_all(void *fd)
+{
+	char data[8];
+
+	return (void *)hook_recv(*(int *)fd, data, sizeof(data), MSG_WAITALL);
+}
+
+static void wait_until_taken(int fd, uint64_t bytes)
+{
+	struct timespec pause = { .tv_nsec = MS_NS };
+	uint64_t received = 0;
+	int unread = 1;
+
+	while (received < bytes || unread) {
+		nanosleep(&pause, NULL);
+		received = info_of(fd).received_bytes;
+		cr_assert_eq(ioctl(fd, FIONREAD, &unread), 0);
+	}
+}
+
+/* The kernel moves what comes into the caller's buffer, though the call goes on. */
+static void expect_part_is_enough(int fd, int server, uint64_t bytes_before)
+{
+	uint64_t before = total(CELL_TOTAL_success);
+	pthread_t thread;
+	void *result;
+
+	cr_assert_eq(pthread_create(&thread, NULL, receive_all, &fd), 0);
+	cr_assert_eq(send(server, "part", 4, 0), 4);
+	wait_until_taken(fd, bytes_before + 4);
+	later_by_and_by();
+	cr_expect_eq(total(CELL_TOTAL_timeout), 0);
+	cr_assert_eq(send(server, "rest", 4, 0), 4);
+	pthread_join(thread, &result);
+	cr_expect_eq((ssize_t)result, 8);
+	cr_expect_eq(total(CELL_TOTAL_success), before + 1);
+}
+
+Test(deadline, an_answer_of_which_a_recv_waits_for_the_rest_is_not_late)
+{
+	int fd = asking(), server = accepted();
+
+	expect_part_is_enough(fd, server, 0);
+	cr_assert_eq(hook_send(fd, "request", 7, 0), 7);
+	expect_part_is_enough(fd, server, 8);
+}
+
+/* What came before the call is no answer to it. */
+Test(deadline, a_later_call_that_awaits_its_answer_ends)
+{
+	int fd = asking(), server = accepted();
+	char data[8];
+
+	cr_assert_eq(send(server, "answer", 6, 0), 6);
+	cr_assert_eq(hook_recv(fd, data, sizeof(data), 0), 6);
+	cr_assert_eq(hook_send(fd, "request", 7, 0), 7);
+	later_by_and_by();
+	cr_expect_eq(total(CELL_TOTAL_timeout), 1);
 }
 
 Test(deadline, it_starts_again_with_what_the_kernel_takes)
