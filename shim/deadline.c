@@ -22,6 +22,7 @@
 
 /* The kernel's numbers of states (netinet/tcp.h and linux/tcp.h do not go together). */
 #define STATE_SYN_SENT 2
+#define STATE_TIME_WAIT 6 /* in this and all above it the peer has ended its side, or all */
 
 /* No connection ever had a deadline: the timer thread looks at none. */
 static _Atomic bool is_needed;
@@ -172,6 +173,8 @@ static bool peer_owes(const struct connection *connection, int fd, const struct 
 
 	if (flags & EXCHANGE_PENDING)
 		return info->tcpi_state == STATE_SYN_SENT;
+	if (info->tcpi_state >= STATE_TIME_WAIT)
+		return false;
 	/* Of a handshake much comes that is no answer. */
 	if (!exchange_flags_await_tls(flags) && has_received(&connection->deadline, info))
 		return false;

@@ -9,8 +9,8 @@
  * wakes whoever waits on it in whatever way. From then on it answers ETIMEDOUT until it is closed.
  * A descriptor is shut only while it is pinned in the table and the kernel says that it still is
  * that very socket. While a thread is inside a send only the receiving side is, for the other would
- * raise SIGPIPE; the rest when that send returns. An answer that has come and that the program has
- * not read yet is nobody's delay.
+ * raise SIGPIPE; the rest when that send returns. An answer that has come, or an end of file, and
+ * that the program has not read yet is nobody's delay.
  *
  * All of it makes system calls, except where said, and none once a seccomp filter was seen.
  * Async-signal-safe, keeps errno.

@@ -49,6 +49,7 @@ __typeof__(dup2) hook_dup2;
 __typeof__(getsockopt) hook_getsockopt;
 __typeof__(poll) hook_poll;
 __typeof__(select) hook_select;
+__typeof__(shutdown) hook_shutdown;
 __typeof__(unshare) hook_unshare;
 
 static int listener;
@@ -335,6 +336,33 @@ Test(deadline, a_later_call_that_awaits_its_answer_ends)
 	cr_assert_eq(hook_send(fd, "request", 7, 0), 7);
 	later_by_and_by();
 	cr_expect_eq(total(CELL_TOTAL_timeout), 1);
+}
+
+static void expect_end_is_no_delay(const char *request, size_t size, bool is_one_way)
+{
+	int fd = connected(0), server = accepted();
+	char data[8];
+
+	cr_assert_eq(hook_send(fd, request, size, 0), (ssize_t)size);
+	if (is_one_way)
+		cr_assert_eq(hook_shutdown(fd, SHUT_WR), 0);
+	cr_assert_eq(recv(server, data, size, MSG_WAITALL), (ssize_t)size);
+	close(server);
+	cr_assert(is_readable(fd, -1));
+	later_by_and_by();
+	cr_expect_eq(hook_recv(fd, data, sizeof(data), 0), 0);
+	cr_expect_eq(total(CELL_TOTAL_timeout), 0);
+	hook_close(fd);
+}
+
+Test(deadline, an_end_of_file_that_the_program_has_not_read_is_not_late)
+{
+	expect_end_is_no_delay("request", 7, false);
+	/* A handshake begins. */
+	expect_end_is_no_delay("\26\3\1\0\2\1\0", 7, false);
+	cr_expect_eq(total(CELL_TOTAL_failure), 2);
+	expect_end_is_no_delay("request", 7, true);
+	cr_expect_eq(total(CELL_TOTAL_unused), 1);
 }
 
 Test(deadline, it_starts_again_with_what_the_kernel_takes)
