@@ -285,9 +285,9 @@ size_t state_notes(const struct state *state, char (*ret)[STATE_NOTE_SIZE])
 				"see 'shunt events'", filtered_count(state));
 	if (unseated_count(state) > 0)
 		snprintf(ret[count++], STATE_NOTE_SIZE,
-				"%" PRIu64 " of the processes so far came when %d others held calls: "
-				"concurrency, connections and fallback-concurrency do not bound the "
-				"calls of one more", unseated_count(state), SEAT_COUNT);
+				"%" PRIu64 " of the processes so far came when %d others held "
+				"calls: concurrency, connections and fallback-concurrency do not "
+				"bound the calls of one more", unseated_count(state), SEAT_COUNT);
 	if (!state_log_is_writable(config, ret[count]))
 		count++;
 	for (size_t i = 0; i < config->problem_count && i < CONFIG_MAX_PROBLEMS; i++) {

@@ -35,7 +35,7 @@ static bool take_connection(const struct asking *asking, place_t *ret_place)
 	struct bulkhead bulkhead;
 
 	*ret_place = 0;
-	if (!limit || !asking->is_connect || runtime.observe)
+	if (!limit || !asking->is_connect)
 		return true;
 	bulkhead = bulkhead_for(asking, BULKHEAD_CONNECTIONS);
 	return bulkhead_take(&bulkhead, holder_ready(), limit, ret_place) != BULKHEAD_FULL;
@@ -104,7 +104,8 @@ static bool may_wait(const struct asking *asking)
 	int error = errno;
 	int flags;
 
-	if (asking->may_not_wait || !asking->rule->settings.queue || !own_calls_begin())
+	if (asking->may_not_wait || runtime.observe || !asking->rule->settings.queue ||
+			!own_calls_begin())
 		return false;
 	flags = real()->fcntl(asking->fd, F_GETFL);
 	own_calls_end();

@@ -175,7 +175,7 @@ enum admission call_ask(const struct rule *rule, struct cell *cell, uint64_t cel
 	struct breaker breaker = runtime_breaker(rule, cell);
 	struct decision decision;
 
-	if (breaker_concurrency(&breaker) && !runtime.observe) {
+	if (breaker_concurrency(&breaker)) {
 		breaker.holder = holder_ready();
 		breaker.cell_hash = cell_hash;
 	}

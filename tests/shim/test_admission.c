@@ -501,6 +501,57 @@ Test(admission, where_it_only_watches_nobody_waits_or_is_refused)
 	for (int i = 0; i < 9; i++)
 		holding();
 	cr_expect_eq(atomic_load(&questions), 0);
+	cr_expect_eq(atomic_load(&connects), 9);
+}
+
+Test(admission, where_it_only_watches_what_would_be_rejected_is_counted)
+{
+	struct breaker breaker;
+
+	start_with("concurrency=2 volume=7 sleep=1h");
+	runtime.observe = true;
+	for (int i = 0; i < 8; i++)
+		holding();
+	cr_expect_eq(in_flight(BULKHEAD_CALLS), 2);
+	expect_totals(6, 0, 0);
+	holding();
+	breaker = the_breaker();
+	cr_expect_eq(breaker_state(&breaker, clock_now_ns()), CIRCUIT_OPEN, "and decides");
+	cr_expect_eq(atomic_load(&connects), 9);
+}
+
+Test(admission, where_it_only_watches_connections_are_counted_too)
+{
+	char data[8];
+	int held;
+
+	start_with("connections=1");
+	runtime.observe = true;
+	held = holding();
+	holding();
+	expect_totals(1, 0, 1);
+	hook_send(held, "request", 7, 0);
+	cr_expect_eq(hook_recv(held, data, sizeof(data), 0), 8);
+	cr_expect_eq(hook_send(held, "request", 7, 0), 7);
+	hook_close(held);
+	holding();
+	expect_totals(1, 0, 1);
+}
+
+Test(admission, where_it_only_watches_a_send_too_many_is_counted_and_sent)
+{
+	char data[8];
+	int kept;
+
+	start_with("concurrency=1");
+	runtime.observe = true;
+	kept = holding();
+	hook_send(kept, "request", 7, 0);
+	hook_recv(kept, data, sizeof(data), 0);
+	holding();
+	cr_expect_eq(hook_send(kept, "request", 7, 0), 7);
+	cr_expect_eq(hook_recv(kept, data, sizeof(data), 0), 8);
+	expect_totals(1, 0, 0);
 }
 
 /* Who does not block is never put to sleep: these would wait for an hour. */
