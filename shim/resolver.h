@@ -41,8 +41,8 @@ void resolver_leave(void);
 void resolver_moved(void);
 
 /* Would the calling thread ask elsewhere than others of this process, or than it did before: has
- * one moved, or has it changed its resolver state? Then no answer but its own is one. Under a filter
- * the latter is not looked at. errno is kept. */
+ * one moved, or has it changed its resolver state? Then no answer but its own is one. Under a
+ * filter the latter is not looked at. errno is kept. */
 bool resolver_is_elsewhere(void);
 
 /* In a forked child: no thread is there, and nobody waits. */
