@@ -3,9 +3,11 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sys/socket.h>
 
 #include "core/breaker.h"
 #include "core/clock.h"
+#include "shim/bound.h"
 #include "shim/holder.h"
 #include "shim/own_call.h"
 #include "shim/real.h"
@@ -148,24 +150,36 @@ static bool join_queue(const struct asking *asking)
 	       bulkhead_take(&queue, holder_ready(), limit, &queued) == BULKHEAD_TAKEN;
 }
 
-/* What was full is asked again whenever a place came back, until the time is over, or a filter came
- * by which nobody may wait. */
+/* A send that has waited this long has waited as long as it may; a connect too. */
+static uint64_t longest_wait_ns(const struct asking *asking)
+{
+	uint64_t own_ns = bound_own_ns(asking->fd, SO_SNDTIMEO);
+	uint64_t wait_ns = asking->rule->settings.queue_wait_ns;
+
+	return own_ns && own_ns < wait_ns ? own_ns : wait_ns;
+}
+
+/* What was full is asked again whenever a place came back, until the time is over, a handler of the
+ * program's ends the wait, or a filter came by which nobody may wait. */
 static enum admission wait_in_queue(const struct asking *asking, struct admitted *ret,
 		enum bulkhead_purpose full)
 {
-	uint64_t until_ns = ret->now_ns + asking->rule->settings.queue_wait_ns;
+	uint64_t until_ns = ret->now_ns + longest_wait_ns(asking);
 	enum admission admission = CALL_NO_PLACE;
+	enum holder_wait waited = HOLDER_WAITED;
 
-	while (admission == CALL_NO_PLACE && ret->now_ns < until_ns) {
+	while (admission == CALL_NO_PLACE && waited == HOLDER_WAITED && ret->now_ns < until_ns) {
 		uint32_t since = holder_wait_begins(asking->cell);
 		struct bulkhead bulkhead = bulkhead_for(asking, full);
 
 		holder_reclaim(&bulkhead, ret->now_ns);
 		admission = ask(asking, ret, &full);
-		if (admission == CALL_NO_PLACE && !holder_wait(asking->cell, since, until_ns))
-			break;
+		if (admission == CALL_NO_PLACE)
+			waited = holder_wait(asking->cell, since, until_ns);
 		ret->now_ns = clock_now_ns();
 	}
+	/* After EINTR a connect is taken to go on by itself: without a place it cannot. */
+	ret->is_interrupted = waited == HOLDER_INTERRUPTED && !asking->is_connect;
 	return admission;
 }
 
@@ -197,6 +211,8 @@ __attribute__((noinline)) static bool ask_again(const struct asking *asking, str
 		return refuse_full(asking, full, false, ret->now_ns);
 	admission = wait_in_queue(asking, ret, full);
 	leave_queue();
+	if (ret->is_interrupted)
+		return false;
 	if (admission == CALL_NO_PLACE)
 		return refuse_full(asking, full, true, ret->now_ns);
 	return admission == CALL_ADMITTED;
@@ -219,6 +235,7 @@ bool admission_ask(const struct asking *asking, uint64_t now_ns, struct admitted
 {
 	ret->now_ns = now_ns;
 	ret->place = 0;
+	ret->is_interrupted = false;
 	if (admission_is_limited(asking->rule, asking->cell))
 		return ask_limited(asking, ret);
 	ret->ticket.place = 0;

@@ -2,7 +2,6 @@
 #include "shim/bound.h"
 
 #include <fcntl.h>
-#include <signal.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
@@ -13,14 +12,6 @@
 
 #define SECOND_US 1000000ull
 #define TICK_US   10000ull /* of the slowest kernel */
-
-#define BIT(number) (1ull << ((number)-1))
-/* It ends and changes threads by these two; no program handles them. */
-#define SIGNALS_OF_LIBC (3ull << 31)
-/* What a thread does to itself, and never while it waits: many a program reports its crashes. */
-#define SIGNALS_OF_FAULTS                                                                          \
-	(BIT(SIGILL) | BIT(SIGTRAP) | BIT(SIGABRT) | BIT(SIGBUS) | BIT(SIGFPE) | BIT(SIGSEGV) |    \
-			BIT(SIGSYS))
 
 static bool is_blocking(int fd)
 {
@@ -48,6 +39,18 @@ static bool option_write(int fd, int option, uint64_t us)
 	};
 
 	return !raw_syscall(SYS_setsockopt, fd, SOL_SOCKET, option, (long)&time, sizeof(time), 0);
+}
+
+uint64_t bound_own_ns(int fd, int option)
+{
+	uint64_t own_us = 0;
+
+	if (!own_calls_begin())
+		return 0;
+	if (!option_read(fd, option, &own_us))
+		own_us = 0;
+	own_calls_end();
+	return own_us * 1000;
 }
 
 static uint64_t time_us(uint64_t duration_ns)
@@ -81,8 +84,7 @@ bool bound_goes_on(const struct bound *bound, int fd, uint64_t duration_ns)
 
 	if (bound->own_us || !own_calls_begin())
 		return false;
-	goes_on = !signals_interrupting(~(SIGNALS_OF_LIBC | SIGNALS_OF_FAULTS)) &&
-			option_write(fd, bound->option, time_us(duration_ns));
+	goes_on = !signals_may_interrupt() && option_write(fd, bound->option, time_us(duration_ns));
 	own_calls_end();
 	return goes_on;
 }

@@ -16,6 +16,9 @@ struct bound {
 	int option;      /* 0: nothing was set */
 };
 
+/* The time that is set to blocking calls on that socket, by that option; 0: none. */
+uint64_t bound_own_ns(int fd, int option);
+
 /* Before the call. Does nothing on a non-blocking socket, and where the program's own time is
  * shorter. Until the call returns the kernel counts in ticks, and a little more is asked for: the
  * time has passed when it is over. */

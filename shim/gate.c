@@ -51,8 +51,12 @@ __attribute__((noinline)) static bool begin_limited(struct gate *gate, struct ju
 	};
 	struct admitted admitted;
 
-	if (!admission_ask(&asking, now_ns, &admitted))
-		return go_on_refused(gate);
+	if (!admission_ask(&asking, now_ns, &admitted)) {
+		if (!admitted.is_interrupted)
+			return go_on_refused(gate);
+		errno = EINTR;
+		return false;
+	}
 	begin_call(gate->connection, judge, admitted.ticket, admitted.now_ns);
 	return true;
 }

@@ -17,6 +17,7 @@
 #include "shim/own_call.h"
 #include "shim/raw.h"
 #include "shim/runtime.h"
+#include "shim/signals.h"
 
 #define RECLAIM_NS 200000000ull
 #define RETRY_NS   200000000ull
@@ -179,19 +180,32 @@ uint32_t holder_wait_begins(struct cell *cell)
 	return atomic_fetch_or_explicit(&cell->released, WAITS, memory_order_seq_cst) | WAITS;
 }
 
-bool holder_wait(struct cell *cell, uint32_t since, uint64_t until_ns)
+static enum holder_wait interrupted(void)
+{
+	bool is_by_handler;
+
+	if (!own_calls_begin())
+		return HOLDER_FORBIDDEN;
+	is_by_handler = signals_may_interrupt();
+	own_calls_end();
+	return is_by_handler ? HOLDER_INTERRUPTED : HOLDER_WAITED;
+}
+
+enum holder_wait holder_wait(struct cell *cell, uint32_t since, uint64_t until_ns)
 {
 	uint64_t now_ns = clock_now_ns(), left_ns = clock_elapsed_ns(now_ns, until_ns);
 	struct timespec wait;
 
 	if (own_calls_are_forbidden())
-		return false;
+		return HOLDER_FORBIDDEN;
 	/* The dead give nothing back: somebody has to look. */
 	if (left_ns > RECLAIM_NS)
 		left_ns = RECLAIM_NS;
 	wait = (struct timespec){ (time_t)(left_ns / NS_PER_S), (long)(left_ns % NS_PER_S) };
-	raw_syscall(SYS_futex, (long)&cell->released, FUTEX_WAIT, since, (long)&wait, 0, 0);
-	return true;
+	if (raw_syscall(SYS_futex, (long)&cell->released, FUTEX_WAIT, since, (long)&wait, 0, 0) ==
+			-EINTR)
+		return interrupted();
+	return HOLDER_WAITED;
 }
 
 void holder_forked(void)

@@ -771,6 +771,126 @@ Test(admission, who_waits_when_a_filter_comes_is_refused_and_keeps_it_from_nothi
 	cr_expect_eq(in_flight(BULKHEAD_QUEUE), 0);
 }
 
+/* What would end a wait in the kernel ends this one. */
+
+Test(admission, who_may_only_send_for_so_long_waits_no_longer)
+{
+	struct timeval time = { .tv_usec = 30000 };
+	uint64_t began_ns;
+	int fd;
+
+	start_queue();
+	fd = fresh(0);
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &time, sizeof(time));
+	began_ns = clock_now_ns();
+	expect_refused(fd);
+	cr_expect_geq(clock_now_ns() - began_ns, 30 * MS_NS);
+	expect_totals(1, 1, 0);
+}
+
+static _Atomic int handled;
+
+static void handle(int number)
+{
+	(void)number;
+	atomic_fetch_add(&handled, 1);
+}
+
+/* And no other handler is there. */
+static void handle_signals(int flags)
+{
+	struct sigaction none = { .sa_handler = SIG_DFL };
+	struct sigaction action = { .sa_handler = handle, .sa_flags = flags };
+
+	for (int number = 1; number < NSIG; number++)
+		sigaction(number, &none, NULL);
+	cr_assert_eq(sigaction(SIGUSR1, &action, NULL), 0);
+}
+
+static void *send_in_line(void *argument)
+{
+	struct waiter *waiter = argument;
+	ssize_t size = hook_send(waiter->fd, "request", 7, 0);
+
+	atomic_store(&waiter->result, size < 0 ? errno : 0);
+	return NULL;
+}
+
+/* A connection on which there was an answer, while another has the only call. */
+static int start_send_queue(int *ret_held)
+{
+	char data[8];
+	int kept;
+
+	start_with("concurrency=1 queue=1 queue-wait=1h");
+	kept = holding();
+	hook_send(kept, "request", 7, 0);
+	hook_recv(kept, data, sizeof(data), 0);
+	*ret_held = holding();
+	return kept;
+}
+
+static void interrupt(struct waiter *waiter, int result)
+{
+	wait_for_line(1);
+	while (atomic_load(&waiter->result) == result) {
+		pthread_kill(waiter->thread, SIGUSR1);
+		sched_yield();
+	}
+	pthread_join(waiter->thread, NULL);
+}
+
+Test(admission, a_send_that_waits_is_interrupted_and_may_be_made_again)
+{
+	struct waiter waiter;
+	int held;
+
+	waiter.fd = start_send_queue(&held);
+	handle_signals(0);
+	begin(&waiter, send_in_line);
+	interrupt(&waiter, 2);
+	cr_expect_eq(atomic_load(&waiter.result), EINTR);
+	cr_expect_eq(in_flight(BULKHEAD_QUEUE), 0);
+	expect_totals(0, 0, 0);
+	hook_close(held);
+	cr_expect_eq(hook_send(waiter.fd, "request", 7, 0), 7);
+	expect_totals(0, 0, 0);
+}
+
+/* EINTR would say that it goes on by itself. */
+Test(admission, a_connect_that_is_interrupted_is_refused)
+{
+	struct waiter waiter;
+
+	start_queue();
+	handle_signals(0);
+	begin(&waiter, wait_in_line);
+	interrupt(&waiter, 2);
+	cr_expect_eq(atomic_load(&waiter.result), -1);
+	cr_expect_eq(in_flight(BULKHEAD_QUEUE), 0);
+	expect_totals(1, 1, 0);
+}
+
+Test(admission, a_handler_that_lets_calls_go_on_ends_no_wait)
+{
+	struct waiter waiter;
+	int held;
+
+	waiter.fd = start_send_queue(&held);
+	handle_signals(SA_RESTART);
+	begin(&waiter, send_in_line);
+	wait_for_line(1);
+	while (atomic_load(&handled) < 99) {
+		pthread_kill(waiter.thread, SIGUSR1);
+		sched_yield();
+	}
+	cr_expect_eq(atomic_load(&waiter.result), 2);
+	hook_close(held);
+	pthread_join(waiter.thread, NULL);
+	cr_expect_eq(atomic_load(&waiter.result), 0);
+	expect_totals(0, 0, 0);
+}
+
 static sigjmp_buf back;
 
 static void jump(int number)

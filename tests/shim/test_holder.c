@@ -233,7 +233,7 @@ Test(holder, a_place_given_back_since_is_no_wait)
 	since = holder_wait_begins(cell);
 	holder_give(cell, place);
 	cr_expect_neq(atomic_load(&cell->released), since);
-	cr_expect(holder_wait(cell, since, clock_now_ns() + 3600 * SECOND_NS));
+	cr_expect_eq(holder_wait(cell, since, clock_now_ns() + 3600 * SECOND_NS), HOLDER_WAITED);
 }
 
 /* Of those who wait. */
@@ -314,14 +314,16 @@ Test(holder, a_wait_ends_with_its_time)
 	uint64_t until_ns = clock_now_ns() + 20000000;
 
 	while (clock_now_ns() < until_ns)
-		cr_assert(holder_wait(cell, holder_wait_begins(cell), until_ns));
-	cr_expect(holder_wait(cell, holder_wait_begins(cell), until_ns), "it is over");
+		cr_assert_eq(holder_wait(cell, holder_wait_begins(cell), until_ns), HOLDER_WAITED);
+	cr_expect_eq(holder_wait(cell, holder_wait_begins(cell), until_ns), HOLDER_WAITED,
+			"it is over");
 }
 
 /* The dead give nothing back: somebody has to look. */
 Test(holder, a_wait_is_no_longer_than_until_the_next_look_for_the_dead)
 {
-	cr_expect(holder_wait(cell, holder_wait_begins(cell), clock_now_ns() + 3600 * SECOND_NS));
+	cr_expect_eq(holder_wait(cell, holder_wait_begins(cell), clock_now_ns() + 3600 * SECOND_NS),
+			HOLDER_WAITED);
 }
 
 Test(holder, under_a_filter_nobody_waits_or_is_woken)
@@ -332,7 +334,8 @@ Test(holder, under_a_filter_nobody_waits_or_is_woken)
 	cr_assert(take(&place));
 	since = holder_wait_begins(cell);
 	own_calls_forbid();
-	cr_expect_not(holder_wait(cell, since, clock_now_ns() + 3600 * SECOND_NS));
+	cr_expect_eq(holder_wait(cell, since, clock_now_ns() + 3600 * SECOND_NS),
+			HOLDER_FORBIDDEN);
 	holder_give(cell, place);
 	cr_expect_eq(in_flight(), 0, "but places come back");
 	cr_expect_eq(atomic_load(&own_calls.calling), 0);
