@@ -119,7 +119,7 @@ __attribute__((noinline)) static bool begin_timed_send(struct gate *gate)
 	return true;
 }
 
-/* One by one: of what a bound is made, only whether it is set matters here. */
+/* One by one: no bound matters here. */
 static void gate_begin(struct gate *gate, struct connection *connection, int fd,
 		struct bytes bytes)
 {
@@ -132,7 +132,6 @@ static void gate_begin(struct gate *gate, struct connection *connection, int fd,
 	gate->may_not_wait = false;
 	gate->is_disconnect = false;
 	gate->is_timed = false;
-	gate->bound.option = 0;
 }
 
 bool gate_send(struct gate *gate, struct connection *connection, int fd, struct bytes bytes,
@@ -192,10 +191,17 @@ __attribute__((noinline)) static bool begin_receive(struct gate *gate, int flags
 
 	gate->began_ns = deadline_applies(connection) ? clock_now_ns() : clock_coarse_ns();
 	exchange_wait_begins(&connection->exchange, gate->began_ns);
-	if (!deadline_applies(connection) || timed_receive(connection, gate->fd,
-			!(flags & MSG_DONTWAIT), &gate->bound) == TIMED_GOES_ON)
+	if (!deadline_applies(connection))
 		return true;
-	return go_round_dead(gate, gate->fd);
+	switch (timed_receive(connection, gate->fd, !(flags & MSG_DONTWAIT))) {
+	case TIMED_GOES_ON:
+		return true;
+	case TIMED_INTERRUPTED:
+		gate_received(gate, -1);
+		return false;
+	default:
+		return go_round_dead(gate, gate->fd);
+	}
 }
 
 bool gate_receive(struct gate *gate, struct connection *connection, int fd, struct bytes bytes,
@@ -232,7 +238,7 @@ __attribute__((noinline)) static ssize_t mind_receive(struct gate *gate, ssize_t
 	if (exchange_has(exchange, EXCHANGE_CANCELLED))
 		end_cancelled(connection, result);
 	if (deadline_applies(connection))
-		result = timed_received(connection, gate->fd, &gate->bound, result);
+		result = timed_received(connection, result);
 	/* Latency deserves the precise clock; where no call is open, nobody asks for the time. */
 	now_ns = exchange_has(exchange, EXCHANGE_OPEN) ? clock_now_ns() : clock_coarse_ns();
 	call_settle(connection,
