@@ -11,7 +11,6 @@
 #include "shim/holder.h"
 #include "shim/inside.h"
 #include "shim/lookup.h"
-#include "shim/own_call.h"
 #include "shim/resolve.h"
 #include "shim/runtime.h"
 #include "shim/thread.h"
@@ -111,21 +110,9 @@ static void end_with_process(struct connection *connection)
 			now_ns), now_ns);
 }
 
-/* Under a filter, where nobody may ask, it is. */
-static bool is_own_process(void)
-{
-	bool is_own;
-
-	if (!own_calls_begin())
-		return true;
-	is_own = runtime_is_own_process();
-	own_calls_end();
-	return is_own;
-}
-
 void gate_exit(void)
 {
-	if (!runtime_is_judging() || !is_own_process())
+	if (!runtime_is_judging())
 		return;
 	lookup_settle_all();
 	fd_table_each(end_with_process);

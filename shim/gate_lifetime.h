@@ -38,13 +38,12 @@ void gate_shut(int fd, int how);
 /* fdopen() took fd. */
 void gate_left_to_stdio(int fd);
 
-/* The program ends itself (exit family, our destructor): settles all open calls, once. In
- * a child that clone() made out of our sight they are its parent's, and go on. */
+/* The program ends itself (exit family, our destructor): settles all open calls, once. */
 void gate_exit(void);
 
 /* pthread_atfork handlers. A call that is open at fork is cancelled, by the parent, and its
- * connection leaves the model in both; the parent's keeps the call's place until an answer comes, or
- * its end. */
+ * connection leaves the model in both; the parent's keeps the call's place until an answer comes,
+ * or its end. */
 void gate_fork_parent(void);
 void gate_fork_child(void);
 

@@ -211,12 +211,17 @@ static bool is_of_caller(const struct question *question)
 	       uselocale((locale_t)0) != LC_GLOBAL_LOCALE;
 }
 
+/* Not one that clone() made out of our sight: the pool's threads are its parent's. */
+static bool is_own_process(void)
+{
+	return (uint32_t)raw_syscall(SYS_getpid, 0, 0, 0, 0, 0, 0) == runtime.pid;
+}
+
 static bool may_ask(const struct question *question)
 {
-	/* In a child of clone() the pool's threads are its parent's. */
 	return runtime.config.timer != TIMER_OFF &&
-	       !atomic_load_explicit(&has_moved, memory_order_relaxed) &&
-	       runtime_is_own_process() && !is_of_caller(question) && !res_state_is_changed();
+	       !atomic_load_explicit(&has_moved, memory_order_relaxed) && is_own_process() &&
+	       !is_of_caller(question) && !res_state_is_changed();
 }
 
 bool resolver_is_elsewhere(void)

@@ -3,7 +3,6 @@
 
 #include <pthread.h>
 #include <string.h>
-#include <sys/syscall.h>
 
 #include "core/clock.h"
 #include "core/text.h"
@@ -11,7 +10,6 @@
 #include "shim/inside.h"
 #include "shim/log.h"
 #include "shim/own_call.h"
-#include "shim/raw.h"
 
 struct runtime runtime;
 
@@ -58,11 +56,6 @@ void runtime_forked(void)
 {
 	runtime.pid = thread_number();
 	own_calls_forked();
-}
-
-bool runtime_is_own_process(void)
-{
-	return (uint32_t)raw_syscall(SYS_getpid, 0, 0, 0, 0, 0, 0) == runtime.pid;
 }
 
 void runtime_filter_begins(void)

@@ -38,10 +38,6 @@ void runtime_filter_ended(bool is_set);
 /* In a forked child: its own pid. */
 void runtime_forked(void);
 
-/* False: a child that clone() made out of our sight; what it has of this is its parent's. A system
- * call: between own_calls_begin() and its end. */
-bool runtime_is_own_process(void);
-
 /* A number for this call: from the seed, a counter, and all that the cell has counted, so that
  * programs which live for one call each do not all draw the same. */
 uint64_t runtime_random(const struct cell *cell);

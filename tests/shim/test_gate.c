@@ -3,8 +3,6 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <netinet/in.h>
-#include <sched.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -573,31 +571,6 @@ static bool is_place_free(void)
 	gate_close(fd);
 	close(fd);
 	return is_free;
-}
-
-static int exit_of_clone(void *unused)
-{
-	(void)unused;
-	gate_exit();
-	_exit(0);
-}
-
-Test(gate_fork, a_child_of_clone_ends_nothing_of_its_parent)
-{
-	static char stack[256 * 1024];
-	pid_t child;
-
-	start_with("break PAY = 127.0.0.1:9 concurrency=1 volume=1000\n");
-	gate_born(FD, AF_INET, SOCK_STREAM);
-	connect_fd(FD);
-	send_on(FD, 16);
-	child = clone(exit_of_clone, stack + sizeof(stack), SIGCHLD, NULL);
-	cr_assert_gt(child, 0);
-	cr_assert_eq(waitpid(child, NULL, 0), child);
-	cr_expect_eq(total(CELL_TOTAL_cancelled), 0);
-	cr_expect_not(is_place_free());
-	gate_exit();
-	cr_expect_eq(total(CELL_TOTAL_cancelled), 1);
 }
 
 static void start_limited_call(void)
