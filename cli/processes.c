@@ -2,7 +2,9 @@
 #include "cli/processes.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -106,4 +108,41 @@ size_t processes_on_removed_segment(const char *path, ino_t inode, pid_t *ret, s
 	}
 	closedir(directory);
 	return count;
+}
+
+/* The fields of /proc/PID/stat behind the name in parentheses, which may hold anything. */
+static bool read_stat(uint32_t pid, char *ret_state, unsigned long *ret_threads,
+		unsigned long long *ret_start)
+{
+	char path[64], text[512];
+	const char *behind;
+	FILE *file;
+	size_t size;
+
+	snprintf(path, sizeof(path), "/proc/%u/stat", pid);
+	file = fopen(path, "re");
+	if (!file)
+		return false;
+	size = fread(text, 1, sizeof(text) - 1, file);
+	fclose(file);
+	text[size] = '\0';
+	behind = strrchr(text, ')');
+	return behind && sscanf(behind, ") %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
+			"%*s %*s %*s %lu %*s %llu", ret_state, ret_threads, ret_start) == 3;
+}
+
+bool process_is_alive(struct seat_owner owner)
+{
+	unsigned long long start = 0;
+	unsigned long threads = 0;
+	char state = '\0';
+
+	if (kill((pid_t)owner.pid, 0) != 0 && errno == ESRCH)
+		return false;
+	if (!read_stat(owner.pid, &state, &threads, &start))
+		return true;
+	/* A leader that left by pthread_exit() looks like one, too, but has more threads. */
+	if ((state == 'Z' || state == 'X') && threads <= 1)
+		return false;
+	return !owner.start || owner.start == (start & ((1u << SEAT_START_BITS) - 1));
 }

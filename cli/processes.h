@@ -3,8 +3,11 @@
 #ifndef SHUNT_CLI_PROCESSES_H
 #define SHUNT_CLI_PROCESSES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
+
+#include "core/seat.h"
 
 /*
  * Counts processes of this user that have a segment mapped that once stood at `path`, or was made
@@ -12,5 +15,8 @@
  * `ret`. What cannot be read is passed over.
  */
 size_t processes_on_removed_segment(const char *path, ino_t inode, pid_t *ret, size_t most);
+
+/* Does the process that took that seat live, waiting to be reaped apart? True where in doubt. */
+bool process_is_alive(struct seat_owner owner);
 
 #endif

@@ -177,6 +177,7 @@ size_t state_cells(const struct state *state, uint64_t now_ns, struct cell_snaps
 
 	if (!state->segment)
 		return 0;
+	snapshot_reclaim(state->segment, process_is_alive);
 	for (uint32_t i = 0; i < SEGMENT_CELLS; i++) {
 		if (snapshot_take(state->segment, i, now_ns, &ret[count]))
 			count++;
@@ -261,6 +262,13 @@ static uint64_t filtered_count(const struct state *state)
 	return atomic_load_explicit(&state->segment->header.filtered, memory_order_relaxed);
 }
 
+static uint64_t unseated_count(const struct state *state)
+{
+	if (!state->segment)
+		return 0;
+	return atomic_load_explicit(&state->segment->header.unseated, memory_order_relaxed);
+}
+
 size_t state_notes(const struct state *state, char (*ret)[STATE_NOTE_SIZE])
 {
 	const struct config *config = &state->config;
@@ -275,6 +283,11 @@ size_t state_notes(const struct state *state, char (*ret)[STATE_NOTE_SIZE])
 				"%" PRIu64 " of the processes so far had a seccomp filter, under "
 				"which the library keeps no log and no thread, and wakes nobody: "
 				"see 'shunt events'", filtered_count(state));
+	if (unseated_count(state) > 0)
+		snprintf(ret[count++], STATE_NOTE_SIZE,
+				"%" PRIu64 " of the processes so far came when %d others held "
+				"calls: concurrency, connections and fallback-concurrency do not "
+				"bound the calls of one more", unseated_count(state), SEAT_COUNT);
 	if (!state_log_is_writable(config, ret[count]))
 		count++;
 	for (size_t i = 0; i < config->problem_count && i < CONFIG_MAX_PROBLEMS; i++) {

@@ -43,7 +43,7 @@ bool state_refresh(struct state *state);
 struct state *state_open_for(char *const environment[]);
 
 /* The live cells in order of name and host, lookups first, then address and port; `ret` has room
- * for SEGMENT_CELLS. */
+ * for SEGMENT_CELLS. What dead processes held is given back before. */
 size_t state_cells(const struct state *state, uint64_t now_ns, struct cell_snapshot *ret);
 
 /* What people should know about all this; `ret` has room for STATE_NOTES_MAX. */

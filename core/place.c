@@ -68,9 +68,10 @@ static struct place_block *claim_idle(struct place_table *table, uint64_t owner)
 			return block;
 		/* seq_cst, as in place_take(): of owner and place, one of the two sees the other.
 		 */
-		if (is_idle(block) && atomic_compare_exchange_strong_explicit(&block->owner, &seen,
-						      owner, memory_order_seq_cst,
-						      memory_order_relaxed))
+		if (is_idle(block) && (atomic_compare_exchange_strong_explicit(&block->owner, &seen,
+						       owner, memory_order_seq_cst,
+						       memory_order_acquire) ||
+						      seen == owner))
 			return block;
 	}
 	return NULL;

@@ -53,7 +53,8 @@ struct segment_header {
 	uint32_t cell_size;
 	_Atomic uint64_t overflow; /* calls whose target found no cell */
 	_Atomic uint64_t filtered; /* processes that a seccomp filter was seen in */
-	uint64_t reserved[27];
+	_Atomic uint64_t unseated; /* processes that found no seat */
+	uint64_t reserved[26];
 };
 
 static_assert(sizeof(struct segment_header) == 256,

@@ -85,6 +85,15 @@ static uint64_t in_flight(struct segment *segment, const struct cell_key *key)
 	return bulkhead_in_flight(&calls);
 }
 
+uint32_t snapshot_reclaim(struct segment *segment, seat_is_alive *is_alive)
+{
+	uint32_t freed = 0;
+
+	for (uint32_t i = 0; i < PLACE_BLOCKS; i++)
+		freed += place_reclaim(&segment->places.blocks[i], &segment->seats, is_alive);
+	return freed;
+}
+
 bool snapshot_take(struct segment *segment, uint32_t index, uint64_t now_ns,
 		struct cell_snapshot *ret)
 {

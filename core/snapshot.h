@@ -23,6 +23,10 @@ struct cell_snapshot {
 	struct histogram_summary latency;
 };
 
+/* What dead processes hold of bulkheads is given back, so that it shows in no snapshot. How many
+ * places those were. Asks `is_alive` once a taken place. */
+uint32_t snapshot_reclaim(struct segment *segment, seat_is_alive *is_alive);
+
 /* False where index is out of range or the cell is not live. */
 bool snapshot_take(struct segment *segment, uint32_t index, uint64_t now_ns,
 		struct cell_snapshot *ret);

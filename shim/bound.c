@@ -1,26 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 #include "shim/bound.h"
 
+#include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 
 #include "shim/own_call.h"
 #include "shim/raw.h"
+#include "shim/real.h"
 #include "shim/signals.h"
 
+#define SECOND_NS 1000000000ull
 #define SECOND_US 1000000ull
 #define TICK_US   10000ull /* of the slowest kernel */
-
-#define BIT(number) (1ull << ((number)-1))
-/* It ends and changes threads by these two; no program handles them. */
-#define SIGNALS_OF_LIBC (3ull << 31)
-/* What a thread does to itself, and never while it waits: many a program reports its crashes. */
-#define SIGNALS_OF_FAULTS                                                                          \
-	(BIT(SIGILL) | BIT(SIGTRAP) | BIT(SIGABRT) | BIT(SIGBUS) | BIT(SIGFPE) | BIT(SIGSEGV) |    \
-			BIT(SIGSYS))
 
 static bool is_blocking(int fd)
 {
@@ -48,6 +43,18 @@ static bool option_write(int fd, int option, uint64_t us)
 	};
 
 	return !raw_syscall(SYS_setsockopt, fd, SOL_SOCKET, option, (long)&time, sizeof(time), 0);
+}
+
+uint64_t bound_own_ns(int fd, int option)
+{
+	uint64_t own_us = 0;
+
+	if (!own_calls_begin())
+		return 0;
+	if (!option_read(fd, option, &own_us))
+		own_us = 0;
+	own_calls_end();
+	return own_us * 1000;
 }
 
 static uint64_t time_us(uint64_t duration_ns)
@@ -81,8 +88,7 @@ bool bound_goes_on(const struct bound *bound, int fd, uint64_t duration_ns)
 
 	if (bound->own_us || !own_calls_begin())
 		return false;
-	goes_on = !signals_interrupting(~(SIGNALS_OF_LIBC | SIGNALS_OF_FAULTS)) &&
-			option_write(fd, bound->option, time_us(duration_ns));
+	goes_on = !signals_may_interrupt() && option_write(fd, bound->option, time_us(duration_ns));
 	own_calls_end();
 	return goes_on;
 }
@@ -93,4 +99,51 @@ void bound_end(const struct bound *bound, int fd)
 		return;
 	option_write(fd, bound->option, bound->own_us);
 	own_calls_end();
+}
+
+static bool may_await(int fd, uint64_t duration_ns, uint64_t *ret_own_us)
+{
+	bool may;
+
+	if (!own_calls_begin())
+		return false;
+	may = is_blocking(fd) && option_read(fd, SO_RCVTIMEO, ret_own_us) &&
+			(!*ret_own_us || *ret_own_us > duration_ns / 1000);
+	own_calls_end();
+	return may;
+}
+
+/* The kernel never lets a call go on that the program itself has bounded. */
+static bool is_interrupted(uint64_t own_us)
+{
+	bool is_shown;
+
+	if (own_us || !own_calls_begin())
+		return true;
+	is_shown = signals_may_interrupt();
+	own_calls_end();
+	return is_shown;
+}
+
+enum bound_waited bound_await(int fd, uint64_t duration_ns)
+{
+	struct pollfd entry = { .fd = fd, .events = POLLIN };
+	struct timespec time = {
+		.tv_sec = (time_t)(duration_ns / SECOND_NS),
+		.tv_nsec = (long)(duration_ns % SECOND_NS),
+	};
+	int error = errno, result;
+	uint64_t own_us = 0;
+
+	if (!may_await(fd, duration_ns, &own_us))
+		return BOUND_READY;
+	/* Libc's: somebody may want to cancel the recv. */
+	result = real()->ppoll(&entry, 1, &time, NULL);
+	if (result < 0 && errno == EINTR) {
+		if (is_interrupted(own_us))
+			return BOUND_INTERRUPTED;
+		result = 0;
+	}
+	errno = error;
+	return result ? BOUND_READY : BOUND_AGAIN;
 }

@@ -84,6 +84,16 @@ void call_hold(struct connection *connection, place_t place)
 		atomic_store_explicit(&connection->place, place, memory_order_release);
 }
 
+void call_give_place(struct connection *connection)
+{
+	place_return(connection, &connection->call_place);
+}
+
+void call_let_go(struct connection *connection)
+{
+	place_return(connection, &connection->place);
+}
+
 void call_forget(struct connection *connection)
 {
 	atomic_store_explicit(&connection->call_place, 0, memory_order_relaxed);
@@ -165,7 +175,7 @@ enum admission call_ask(const struct rule *rule, struct cell *cell, uint64_t cel
 	struct breaker breaker = runtime_breaker(rule, cell);
 	struct decision decision;
 
-	if (breaker_concurrency(&breaker) && !runtime.observe) {
+	if (breaker_concurrency(&breaker)) {
 		breaker.holder = holder_ready();
 		breaker.cell_hash = cell_hash;
 	}

@@ -60,8 +60,13 @@ void call_return(const struct rule *rule, struct cell *cell, struct ticket ticke
  * at once. */
 void call_begin(struct connection *connection, struct ticket ticket);
 
-/* The place that the connection itself holds, until its last descriptor is gone. */
+/* Its place goes back, whatever became of the call: one that a fork cancelled has ended. */
+void call_give_place(struct connection *connection);
+
+/* The place that the connection itself holds, until its last descriptor is gone, or its attempt has
+ * failed. */
 void call_hold(struct connection *connection, place_t place);
+void call_let_go(struct connection *connection);
 
 /* The open call, as it can be reported when the connection may be another's already. */
 struct call {

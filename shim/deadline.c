@@ -23,6 +23,7 @@
 
 /* The kernel's numbers of states (netinet/tcp.h and linux/tcp.h do not go together). */
 #define STATE_SYN_SENT 2
+#define STATE_TIME_WAIT 6 /* in this and all above it the peer has ended its side, or all */
 
 /* No connection ever had a deadline: the timer thread looks at none. */
 static _Atomic bool is_needed;
@@ -68,7 +69,9 @@ bool deadline_begin(struct connection *connection, int fd)
 	atomic_store_explicit(&deadline->cookie, timeout_ns ? cookie_of(fd) : 0,
 			memory_order_relaxed);
 	atomic_store_explicit(&deadline->asked_ns, 0, memory_order_relaxed);
-	atomic_store_explicit(&deadline->is_pushing, 0, memory_order_relaxed);
+	atomic_store_explicit(&deadline->is_pushing, false, memory_order_relaxed);
+	atomic_store_explicit(&deadline->received_bytes, 0, memory_order_relaxed);
+	atomic_store_explicit(&deadline->knows_received, true, memory_order_relaxed);
 	if (timeout_ns)
 		exchange_set(&connection->exchange, EXCHANGE_DEADLINE);
 	else
@@ -143,11 +146,11 @@ static void learn(struct connection *connection, const struct tcp_info *info, ui
 			atomic_load_explicit(&deadline->senders, memory_order_relaxed);
 	bool has_moved = is_first ? due_ns <= now_ns :
 			atomic_load_explicit(&deadline->acknowledged_bytes,
-				memory_order_relaxed) != info->tcpi_bytes_acked;
+				memory_order_relaxed) != (uint32_t)info->tcpi_bytes_acked;
 
 	atomic_store_explicit(&deadline->asked_ns, now_ns, memory_order_relaxed);
 	atomic_store_explicit(&deadline->is_pushing, is_pushing, memory_order_relaxed);
-	atomic_store_explicit(&deadline->acknowledged_bytes, info->tcpi_bytes_acked,
+	atomic_store_explicit(&deadline->acknowledged_bytes, (uint32_t)info->tcpi_bytes_acked,
 			memory_order_relaxed);
 	if (has_moved && is_pushing)
 		exchange_moved(&connection->exchange, now_ns);
@@ -156,15 +159,30 @@ static void learn(struct connection *connection, const struct tcp_info *info, ui
 				info->tcpi_last_ack_recv * NS_PER_MS, now_ns));
 }
 
+/* Since the call began; into the buffer of a recv that waits for more of it (MSG_WAITALL), too. */
+static bool has_received(const struct deadline *deadline, const struct tcp_info *info)
+{
+	return atomic_load_explicit(&deadline->knows_received, memory_order_relaxed) &&
+	       atomic_load_explicit(&deadline->received_bytes, memory_order_relaxed) !=
+			       (uint32_t)info->tcpi_bytes_received;
+}
+
 /* Does the peer owe something by what the kernel knows? The program may not have looked yet; what
  * is held back from it, it cannot see. */
 static bool peer_owes(const struct connection *connection, int fd, const struct tcp_info *info,
 		uint64_t now_ns)
 {
+	uint32_t flags = exchange_flags(&connection->exchange);
+
 	if (withheld_ask(fd, 0, now_ns).in_ns > now_ns)
 		return true;
-	if (exchange_has(&connection->exchange, EXCHANGE_PENDING))
+	if (flags & EXCHANGE_PENDING)
 		return info->tcpi_state == STATE_SYN_SENT;
+	if (info->tcpi_state >= STATE_TIME_WAIT)
+		return false;
+	/* Of a handshake much comes that is no answer. */
+	if (!exchange_flags_await_tls(flags) && has_received(&connection->deadline, info))
+		return false;
 	return !has_unread(fd);
 }
 
@@ -276,6 +294,21 @@ void deadline_enforce(struct connection *connection, uint64_t now_ns)
 		serve(connection, now_ns);
 	thread_restore_signals(signals);
 	own_calls_end();
+}
+
+void deadline_call_begins(struct connection *connection, int fd)
+{
+	struct deadline *deadline = &connection->deadline;
+	struct tcp_info info = { 0 };
+	bool knows = false;
+
+	if (own_calls_begin()) {
+		knows = kernel_ask(fd, &info);
+		own_calls_end();
+	}
+	atomic_store_explicit(&deadline->received_bytes, (uint32_t)info.tcpi_bytes_received,
+			memory_order_relaxed);
+	atomic_store_explicit(&deadline->knows_received, knows, memory_order_relaxed);
 }
 
 bool deadline_send_begins(struct connection *connection)

@@ -9,8 +9,8 @@
  * wakes whoever waits on it in whatever way. From then on it answers ETIMEDOUT until it is closed.
  * A descriptor is shut only while it is pinned in the table and the kernel says that it still is
  * that very socket. While a thread is inside a send only the receiving side is, for the other would
- * raise SIGPIPE; the rest when that send returns. An answer that has come and that the program has
- * not read yet is nobody's delay.
+ * raise SIGPIPE; the rest when that send returns. An answer that has come, or an end of file, and
+ * that the program has not read yet is nobody's delay.
  *
  * All of it makes system calls, except where said, and none once a seccomp filter was seen.
  * Async-signal-safe, keeps errno.
@@ -45,6 +45,10 @@ static inline bool deadline_has_passed(const struct connection *connection)
 
 /* One did: is fd still that connection? False: it names another file by now. */
 bool deadline_holds(const struct connection *connection, int fd);
+
+/* A send begins that starts a call on an established connection: what has come so far is no answer
+ * to it. */
+void deadline_call_begins(struct connection *connection, int fd);
 
 /* Around a send of a thread. False: one has passed, and nothing may be sent. Else the second must
  * follow; if it never does, the receiving side alone is shut in the end. */

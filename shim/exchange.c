@@ -334,7 +334,7 @@ struct exchange_step exchange_received(struct exchange *exchange, const struct s
 		struct bytes bytes, ssize_t result, int error, bool is_peek, uint64_t began_ns,
 		uint64_t now_ns)
 {
-	uint32_t flags = exchange_flags(exchange);
+	uint32_t flags = exchange_flags(exchange) & ~EXCHANGE_CANCELLED;
 
 	if (began_ns)
 		exchange_wait_ends(exchange, began_ns, now_ns);
@@ -384,7 +384,7 @@ struct exchange_step exchange_cancelled(struct exchange *exchange)
 	struct exchange_step step = exchange_end(exchange, OUTCOME_CANCELLED);
 
 	if (step.ended != OUTCOME_NONE)
-		exchange_set(exchange, EXCHANGE_UNMETERED);
+		exchange_set(exchange, EXCHANGE_UNMETERED | EXCHANGE_CANCELLED);
 	return step;
 }
 

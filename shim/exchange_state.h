@@ -32,6 +32,7 @@ enum exchange_flag {
 	EXCHANGE_RECEIVE_TIMEOUT = 1 << 10, /* SO_RCVTIMEO is set */
 	EXCHANGE_DEADLINE = 1 << 14,        /* its calls have one (`timeout`) */
 	EXCHANGE_TIMED_OUT = 1 << 15,       /* it passed: dead until closed */
+	EXCHANGE_CANCELLED = 1 << 18, /* its call was, by fork, and goes on: it keeps its place */
 	/* The module's own: */
 	EXCHANGE_SPOKEN = 1 << 11, /* a byte was sent since the connection was made */
 	EXCHANGE_BLIND = 1 << 12,  /* unmetered from the first answer on */
@@ -131,7 +132,7 @@ static inline bool exchange_minds_sent(const struct exchange *exchange)
  * then neither it nor a clock is needed. */
 static inline bool exchange_flags_mind_receive(uint32_t flags)
 {
-	if (flags & EXCHANGE_OPEN)
+	if (flags & (EXCHANGE_OPEN | EXCHANGE_CANCELLED))
 		return true;
 	if (flags & EXCHANGE_UNMETERED)
 		return false;

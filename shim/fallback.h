@@ -10,7 +10,7 @@
 
 /* The connect of fd to that address was refused, or failed, with errno. Connects to the fallback of
  * its rule and returns what that came to, with errno; -1 and errno as it was where there is none,
- * or it is full, or is of a family that the socket is not. */
+ * or it is full, or no way leads there from this socket, or the socket has a peer. */
 int fallback_connect(int fd, const struct sockaddr *address, socklen_t length);
 
 #endif

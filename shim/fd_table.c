@@ -254,7 +254,9 @@ static void deadline_reset(struct deadline *deadline)
 	atomic_store_explicit(&deadline->timeout_ns, 0, memory_order_relaxed);
 	atomic_store_explicit(&deadline->cookie, 0, memory_order_relaxed);
 	atomic_store_explicit(&deadline->senders, 0, memory_order_relaxed);
-	atomic_store_explicit(&deadline->is_pushing, 0, memory_order_relaxed);
+	atomic_store_explicit(&deadline->knows_received, false, memory_order_relaxed);
+	atomic_store_explicit(&deadline->received_bytes, 0, memory_order_relaxed);
+	atomic_store_explicit(&deadline->is_pushing, false, memory_order_relaxed);
 	atomic_store_explicit(&deadline->asked_ns, 0, memory_order_relaxed);
 	atomic_store_explicit(&deadline->acknowledged_bytes, 0, memory_order_relaxed);
 }

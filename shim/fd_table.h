@@ -35,11 +35,14 @@ enum fd_kind {
 struct deadline {
 	_Atomic uint64_t timeout_ns; /* of the rule; 0: its calls have none */
 	_Atomic uint64_t cookie;     /* the socket's, by which to know it again; 0: not known */
-	_Atomic uint32_t senders;    /* threads inside a send */
+	_Atomic uint16_t senders;    /* threads inside a send */
+	/* What the peer had sent when the open call began, modulo 2^32; where that is known. */
+	_Atomic bool knows_received;
+	_Atomic uint32_t received_bytes;
 	/* The timer thread's: what the kernel said last. */
-	_Atomic uint32_t is_pushing; /* not all that it took had reached the peer */
+	_Atomic bool is_pushing; /* not all that it took had reached the peer */
+	_Atomic uint32_t acknowledged_bytes; /* modulo 2^32 */
 	_Atomic uint64_t asked_ns;
-	_Atomic uint64_t acknowledged_bytes;
 };
 
 /* One line of the cache holds what every call needs, for between two of them the kernel has thrown

@@ -52,8 +52,12 @@ __attribute__((noinline)) static bool begin_limited(struct gate *gate, struct ju
 	};
 	struct admitted admitted;
 
-	if (!admission_ask(&asking, now_ns, &admitted))
-		return go_on_refused(gate);
+	if (!admission_ask(&asking, now_ns, &admitted)) {
+		if (!admitted.is_interrupted)
+			return go_on_refused(gate);
+		errno = EINTR;
+		return false;
+	}
 	begin_call(gate->connection, judge, admitted.ticket, admitted.now_ns);
 	return true;
 }
@@ -121,7 +125,7 @@ __attribute__((noinline)) static bool begin_timed_send(struct gate *gate)
 	return true;
 }
 
-/* One by one: of what a bound is made, only whether it is set matters here. */
+/* One by one: no bound matters here. */
 static void gate_begin(struct gate *gate, struct connection *connection, int fd,
 		struct bytes bytes)
 {
@@ -134,7 +138,6 @@ static void gate_begin(struct gate *gate, struct connection *connection, int fd,
 	gate->may_not_wait = false;
 	gate->is_disconnect = false;
 	gate->is_timed = false;
-	gate->bound.option = 0;
 }
 
 bool gate_send(struct gate *gate, struct connection *connection, int fd, struct bytes bytes,
@@ -194,10 +197,17 @@ __attribute__((noinline)) static bool begin_receive(struct gate *gate, int flags
 
 	gate->began_ns = deadline_applies(connection) ? clock_now_ns() : clock_coarse_ns();
 	exchange_wait_begins(&connection->exchange, gate->began_ns);
-	if (!deadline_applies(connection) || timed_receive(connection, gate->fd,
-			!(flags & MSG_DONTWAIT), &gate->bound) == TIMED_GOES_ON)
+	if (!deadline_applies(connection))
 		return true;
-	return go_round_dead(gate, gate->fd);
+	switch (timed_receive(connection, gate->fd, !(flags & MSG_DONTWAIT))) {
+	case TIMED_GOES_ON:
+		return true;
+	case TIMED_INTERRUPTED:
+		gate_received(gate, -1);
+		return false;
+	default:
+		return go_round_dead(gate, gate->fd);
+	}
 }
 
 bool gate_receive(struct gate *gate, struct connection *connection, int fd, struct bytes bytes,
@@ -217,14 +227,25 @@ bool gate_receive(struct gate *gate, struct connection *connection, int fd, stru
 	return !exchange_flags_time_receive(known) || begin_receive(gate, flags);
 }
 
+/* Of a call that a fork cancelled: it ends here, if this is an answer or says that none comes. */
+__attribute__((noinline)) static void end_cancelled(struct connection *connection, ssize_t result)
+{
+	if (result < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	exchange_clear(&connection->exchange, EXCHANGE_CANCELLED);
+	call_give_place(connection);
+}
+
 __attribute__((noinline)) static ssize_t mind_receive(struct gate *gate, ssize_t result)
 {
 	struct connection *connection = gate->connection;
 	struct exchange *exchange = &connection->exchange;
 	uint64_t now_ns;
 
+	if (exchange_has(exchange, EXCHANGE_CANCELLED))
+		end_cancelled(connection, result);
 	if (deadline_applies(connection))
-		result = timed_received(connection, gate->fd, &gate->bound, result);
+		result = timed_received(connection, result);
 	/* Latency deserves the precise clock; where no call is open, nobody asks for the time. */
 	now_ns = exchange_has(exchange, EXCHANGE_OPEN) ? clock_now_ns() : clock_coarse_ns();
 	call_settle(connection,

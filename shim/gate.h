@@ -36,8 +36,9 @@ struct gate {
 	bool is_peek;
 	bool may_not_wait;
 	bool is_disconnect;
+	bool is_attempt; /* a connect that began in this call, or was not let begin */
 	bool is_timed; /* a send on a connection with deadlines */
-	struct bound bound;
+	struct bound bound; /* of a connect */
 };
 
 /* The connection of a descriptor that is ours to judge, or NULL: one bounds check and one load. */
@@ -71,7 +72,8 @@ bool gate_send(struct gate *gate, struct connection *connection, int fd, struct 
 		int flags);
 ssize_t gate_sent(struct gate *gate, ssize_t result);
 
-/* False: cut or timed out, errno is as for send. `bytes` is where the data will be. */
+/* False: cut or timed out, errno is as for send; or interrupted while it was bounded, errno is
+ * EINTR. `bytes` is where the data will be. */
 bool gate_receive(struct gate *gate, struct connection *connection, int fd, struct bytes bytes,
 		int flags);
 ssize_t gate_received(struct gate *gate, ssize_t result);

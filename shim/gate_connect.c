@@ -82,9 +82,13 @@ __attribute__((noinline)) static bool connect_judged(struct gate *gate,
 	struct asking asking = { .rule = rule, .fd = gate->fd, .is_connect = true };
 	struct admitted admitted;
 
+	gate->is_attempt = true;
 	asking.cell = find_cell(rule, endpoint, now_ns, &asking.cell_hash);
 	if (!asking.cell)
 		return connect_unjudged(gate->fd, connection);
+	/* An attempt that ended where nobody saw it shall not stand in its own successor's way. */
+	if (connection)
+		call_let_go(connection);
 	if (!admission_ask(&asking, now_ns, &admitted))
 		return refuse(rule, asking.cell, now_ns);
 	connection = track(gate->fd, rule, asking.cell, asking.cell_hash);
@@ -207,6 +211,8 @@ int gate_connected(struct gate *gate, int result)
 	} else {
 		call_settle(connection, exchange_connected(&connection->exchange,
 				call_settings(connection), error, now_ns), now_ns);
+		if (result && exchange_is_new_attempt(&connection->exchange))
+			call_let_go(connection);
 	}
 	if (result)
 		errno = error;

@@ -13,6 +13,14 @@ const struct rule *gate_judge(const struct sockaddr *address, socklen_t length, 
 bool gate_connect(struct gate *gate, int fd, const struct sockaddr *address, socklen_t length);
 int gate_connected(struct gate *gate, int result);
 
+/* It was refused, or failed: may the socket go to a fallback instead? Not one whose attempt began
+ * in an earlier call, nor one that is connected or dead, nor what another thread put in its place.
+ */
+static inline bool gate_may_fall_back(const struct gate *gate)
+{
+	return gate->is_attempt && (!gate->connection || gate_is_held(gate));
+}
+
 /* It failed. Only because we bounded it? Then it shall be made once more. */
 bool gate_connects_again(struct gate *gate);
 

@@ -138,10 +138,16 @@ void gate_exit(void)
 	holder_leave();
 }
 
+/* For the circuit only: the call goes on, and keeps its place until it ends. */
 static void cancel(struct connection *connection)
 {
-	if (exchange_has(&connection->exchange, EXCHANGE_OPEN))
-		call_settle(connection, exchange_cancelled(&connection->exchange), clock_now_ns());
+	struct call call;
+
+	if (!exchange_has(&connection->exchange, EXCHANGE_OPEN) ||
+			exchange_cancelled(&connection->exchange).ended == OUTCOME_NONE)
+		return;
+	call = call_of(connection);
+	call_report(&call, OUTCOME_CANCELLED, clock_now_ns());
 }
 
 /* The parent reports what both copies lose, holds the places, and ends what takes too long. */

@@ -42,7 +42,8 @@ void gate_left_to_stdio(int fd);
 void gate_exit(void);
 
 /* pthread_atfork handlers. A call that is open at fork is cancelled, by the parent, and its
- * connection leaves the model in both. */
+ * connection leaves the model in both; the parent's keeps the call's place until an answer comes,
+ * or its end. */
 void gate_fork_parent(void);
 void gate_fork_child(void);
 

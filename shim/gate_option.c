@@ -30,6 +30,8 @@ void gate_so_error(int fd, int *error)
 			exchange_so_error(&connection->exchange, call_settings(connection), *error,
 					now_ns),
 			now_ns);
+	if (*error && exchange_is_new_attempt(&connection->exchange))
+		call_let_go(connection);
 }
 
 static bool is_stream(enum fd_kind kind)

@@ -17,29 +17,41 @@
 #include "shim/own_call.h"
 #include "shim/raw.h"
 #include "shim/runtime.h"
+#include "shim/signals.h"
 
 #define RECLAIM_NS 200000000ull
+#define RETRY_NS   200000000ull
 #define NS_PER_S   1000000000ull
 #define WAITS	   1u /* in cell->released: somebody waits; the rest counts */
 #define STAT_SIZE  512 /* the first 22 fields fit */
-/* Of /proc/PID/stat: when the process started, in clock ticks. The second field, in parentheses,
- * may hold anything. */
-#define START_FIELD 22
 
 static struct holder holder;
-static _Atomic uint64_t reclaimed_ns;
 
-static uint32_t parse_start(const char *stat)
+/* No seat was free then, by the coarse clock; 0: that never was so. */
+static _Atomic uint64_t unseated_ns;
+
+/* When this process last looked for the dead, by a bulkhead's first block: one that is full all the
+ * time keeps nobody from looking at the others. */
+static _Atomic uint64_t reclaimed_ns[PLACE_BLOCKS];
+
+/* What /proc/PID/stat says of a process. */
+struct process {
+	char state;	  /* '\0': it cannot be told */
+	uint32_t threads; /* that have not been reaped */
+	uint32_t start;	  /* in clock ticks */
+};
+
+/* Fields are counted from 1; the second, in parentheses, may hold anything. */
+static const char *field_of(const char *stat, int number)
 {
 	const char *at = strrchr(stat, ')');
 
-	for (int field = 2; at && field < START_FIELD; field++)
+	for (int field = 1; at && field < number - 1; field++)
 		at = strchr(at + 1, ' ');
-	return at ? (uint32_t)strtoull(at + 1, NULL, 10) : 0;
+	return at ? at + 1 : "";
 }
 
-/* 0 where it cannot be told. */
-static uint32_t start_of(uint32_t pid)
+static struct process process_of(uint32_t pid)
 {
 	char path[32], stat[STAT_SIZE];
 	long fd, size;
@@ -47,31 +59,41 @@ static uint32_t start_of(uint32_t pid)
 	text_format(path, sizeof(path), "/proc/%u/stat", pid);
 	fd = raw_syscall(SYS_openat, AT_FDCWD, (long)path, O_RDONLY | O_CLOEXEC, 0, 0, 0);
 	if (fd < 0)
-		return 0;
+		return (struct process){ .state = '\0' };
 	size = raw_syscall(SYS_read, fd, (long)stat, sizeof(stat) - 1, 0, 0, 0);
 	raw_syscall(SYS_close, fd, 0, 0, 0, 0, 0);
-	if (size <= 0)
-		return 0;
-	stat[size] = '\0';
-	return parse_start(stat);
+	stat[size > 0 ? size : 0] = '\0';
+	return (struct process){
+		.state = *field_of(stat, 3),
+		.threads = (uint32_t)strtoull(field_of(stat, 20), NULL, 10),
+		.start = (uint32_t)strtoull(field_of(stat, 22), NULL, 10),
+	};
 }
 
 /* Alive where in doubt: a place that is held too long does less harm than one that two hold. */
 static bool is_alive(struct seat_owner owner)
 {
-	uint32_t start;
+	struct process process;
 
 	if (raw_syscall(SYS_kill, owner.pid, 0, 0, 0, 0, 0) == -ESRCH)
 		return false;
-	start = owner.start ? start_of(owner.pid) : 0;
-	return start == 0 || owner.start == (start & ((1u << SEAT_START_BITS) - 1));
+	process = process_of(owner.pid);
+	/* Dead, though nobody has reaped it; unless only its first thread has ended. */
+	if ((process.state == 'Z' || process.state == 'X') && process.threads <= 1)
+		return false;
+	return !owner.start || !process.start ||
+	       owner.start == (process.start & ((1u << SEAT_START_BITS) - 1));
 }
 
 static void take_seat(void)
 {
-	struct seat_owner owner = { .pid = runtime.pid, .start = start_of(runtime.pid) };
+	struct seat_owner owner = { .pid = runtime.pid, .start = process_of(runtime.pid).start };
 	seat_t there = 0, seat = seat_take(&runtime.segment->seats, owner, is_alive);
 
+	if (!seat && !atomic_exchange_explicit(&unseated_ns, clock_coarse_ns(),
+				    memory_order_relaxed))
+		atomic_fetch_add_explicit(&runtime.segment->header.unseated, 1,
+				memory_order_relaxed);
 	/* Of threads that come here at once the first one's seat is the process's. */
 	if (!atomic_compare_exchange_strong_explicit(&holder.seat, &there, seat,
 			    memory_order_acq_rel, memory_order_acquire))
@@ -83,7 +105,15 @@ void holder_start(void)
 	struct seat_table *seats = &runtime.segment->seats;
 
 	if (seat_is_known(seats, runtime.pid))
-		seat_drop(seats, (struct seat_owner){ runtime.pid, start_of(runtime.pid) });
+		seat_drop(seats, (struct seat_owner){ runtime.pid, process_of(runtime.pid).start });
+}
+
+/* Where all seats are taken each try asks for all who have one: not with every call. */
+static bool may_find_seat(void)
+{
+	uint64_t last_ns = atomic_load_explicit(&unseated_ns, memory_order_relaxed);
+
+	return !last_ns || clock_elapsed_ns(last_ns, clock_coarse_ns()) >= RETRY_NS;
 }
 
 struct holder *holder_ready(void)
@@ -92,22 +122,32 @@ struct holder *holder_ready(void)
 		holder.seats = &runtime.segment->seats;
 		holder.places = &runtime.segment->places;
 	}
-	if (!atomic_load_explicit(&holder.seat, memory_order_acquire) && own_calls_begin()) {
+	if (!atomic_load_explicit(&holder.seat, memory_order_acquire) && may_find_seat() &&
+			own_calls_begin()) {
 		take_seat();
 		own_calls_end();
 	}
 	return &holder;
 }
 
+/* True for one of all that come within RECLAIM_NS. */
+static bool is_due(const struct bulkhead *bulkhead, uint64_t now_ns)
+{
+	const struct place_block *first =
+			place_block(bulkhead->places, bulkhead->key, 0, false);
+	_Atomic uint64_t *word = first ? &reclaimed_ns[first - bulkhead->places->blocks] : NULL;
+	uint64_t last_ns = word ? atomic_load_explicit(word, memory_order_relaxed) : 0;
+
+	return word && (!last_ns || clock_elapsed_ns(last_ns, now_ns) >= RECLAIM_NS) &&
+			atomic_compare_exchange_strong_explicit(word, &last_ns, now_ns,
+					memory_order_relaxed, memory_order_relaxed);
+}
+
 bool holder_reclaim(const struct bulkhead *bulkhead, uint64_t now_ns)
 {
-	uint64_t last_ns = atomic_load_explicit(&reclaimed_ns, memory_order_relaxed);
 	bool has_found;
 
-	if ((last_ns && clock_elapsed_ns(last_ns, now_ns) < RECLAIM_NS) ||
-			!atomic_compare_exchange_strong_explicit(&reclaimed_ns, &last_ns, now_ns,
-					memory_order_relaxed, memory_order_relaxed) ||
-			!own_calls_begin())
+	if (!is_due(bulkhead, now_ns) || !own_calls_begin())
 		return false;
 	has_found = bulkhead_reclaim(bulkhead, is_alive) > 0;
 	own_calls_end();
@@ -140,24 +180,38 @@ uint32_t holder_wait_begins(struct cell *cell)
 	return atomic_fetch_or_explicit(&cell->released, WAITS, memory_order_seq_cst) | WAITS;
 }
 
-bool holder_wait(struct cell *cell, uint32_t since, uint64_t until_ns)
+static enum holder_wait interrupted(void)
+{
+	bool is_by_handler;
+
+	if (!own_calls_begin())
+		return HOLDER_FORBIDDEN;
+	is_by_handler = signals_may_interrupt();
+	own_calls_end();
+	return is_by_handler ? HOLDER_INTERRUPTED : HOLDER_WAITED;
+}
+
+enum holder_wait holder_wait(struct cell *cell, uint32_t since, uint64_t until_ns)
 {
 	uint64_t now_ns = clock_now_ns(), left_ns = clock_elapsed_ns(now_ns, until_ns);
 	struct timespec wait;
 
 	if (own_calls_are_forbidden())
-		return false;
+		return HOLDER_FORBIDDEN;
 	/* The dead give nothing back: somebody has to look. */
 	if (left_ns > RECLAIM_NS)
 		left_ns = RECLAIM_NS;
 	wait = (struct timespec){ (time_t)(left_ns / NS_PER_S), (long)(left_ns % NS_PER_S) };
-	raw_syscall(SYS_futex, (long)&cell->released, FUTEX_WAIT, since, (long)&wait, 0, 0);
-	return true;
+	if (raw_syscall(SYS_futex, (long)&cell->released, FUTEX_WAIT, since, (long)&wait, 0, 0) ==
+			-EINTR)
+		return interrupted();
+	return HOLDER_WAITED;
 }
 
 void holder_forked(void)
 {
 	atomic_store_explicit(&holder.seat, 0, memory_order_relaxed);
+	atomic_store_explicit(&unseated_ns, 0, memory_order_relaxed);
 }
 
 void holder_leave(void)

@@ -18,11 +18,12 @@
 void holder_start(void);
 
 /* Ready to hold places: the process's seat is taken at the first need, and again in a forked child.
- * Without one (the table is full, or a filter forbids to look) nothing is limited. */
+ * Without one (the table is full, or a filter forbids to look) nothing is limited. A full table is
+ * counted for status, and looked at again five times a second. */
 struct holder *holder_ready(void);
 
-/* Frees what dead processes hold there; asks at most five times a second. True where it did free
- * something. */
+/* Frees what dead processes hold there; asks at most five times a second, of each bulkhead. True
+ * where it did free something. */
 bool holder_reclaim(const struct bulkhead *bulkhead, uint64_t now_ns);
 
 /* Gives a place of that cell back, and wakes those who wait for one. 0 is nothing. */
@@ -31,9 +32,14 @@ void holder_give(struct cell *cell, place_t place);
 /* Announces a wait for a place of that cell: take it before the last look. */
 uint32_t holder_wait_begins(struct cell *cell);
 
-/* Until a place was given back since, `until_ns` on CLOCK_MONOTONIC at the latest; may be sooner.
- * False: nobody may wait (any more). */
-bool holder_wait(struct cell *cell, uint32_t since, uint64_t until_ns);
+enum holder_wait {
+	HOLDER_WAITED,
+	HOLDER_INTERRUPTED, /* by a handler that makes system calls fail with EINTR */
+	HOLDER_FORBIDDEN    /* nobody may wait (any more) */
+};
+
+/* Until a place was given back since, `until_ns` on CLOCK_MONOTONIC at the latest, or sooner. */
+enum holder_wait holder_wait(struct cell *cell, uint32_t since, uint64_t until_ns);
 
 /* In a forked child: what the parent holds stays the parent's. */
 void holder_forked(void);

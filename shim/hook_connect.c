@@ -13,12 +13,14 @@ HOOK(int, connect, (int fd, const struct sockaddr *address, socklen_t length))
 	int result;
 
 	if (!gate_connect(&gate, fd, address, length))
-		return fallback_connect(fd, address, length);
+		return gate_may_fall_back(&gate) ? fallback_connect(fd, address, length) : -1;
 	do
 		result = real()->connect(fd, address, length);
 	while (result && gate_connects_again(&gate));
 	if (!gate.connection)
 		return result;
 	result = gate_connected(&gate, result);
-	return result ? fallback_connect(fd, address, length) : result;
+	if (result && gate_may_fall_back(&gate))
+		return fallback_connect(fd, address, length);
+	return result;
 }

@@ -258,7 +258,8 @@ HOOK(ssize_t, splice, (int from, off64_t *from_offset, int to, off64_t *to_offse
 	if (sink)
 		may = gate_send(&gate, sink, to, bytes_out_of_sight, 0);
 	else
-		may = gate_receive(&gate, source, from, bytes_out_of_sight, 0);
+		may = gate_receive(&gate, source, from, bytes_out_of_sight,
+				flags & SPLICE_F_NONBLOCK ? MSG_DONTWAIT : 0);
 	if (!may)
 		return -1;
 	result = real()->splice(from, from_offset, to, to_offset, size, flags);

@@ -4,10 +4,12 @@
 #include <sys/syscall.h>
 #include <time.h>
 
+#include "core/clock.h"
 #include "shim/raw.h"
 
-#define WAIT_STEP_NS   50000
-#define WAIT_STEPS_MAX 20000 /* one second */
+#define WAIT_NS	       1000000000ull
+#define WAIT_STEP_NS   50000 /* and what the kernel adds: as much again, or a hundred times */
+#define WAIT_STEPS_MIN 100   /* whoever was stopped, or got no time, has not waited yet */
 
 struct own_calls own_calls;
 
@@ -32,16 +34,30 @@ void own_calls_end(void)
 	calling_here--;
 }
 
-void own_calls_forbid(void)
+bool own_wait_step(struct own_wait *wait)
 {
 	struct timespec step = { .tv_nsec = WAIT_STEP_NS };
+	uint64_t now_ns = clock_now_ns();
+
+	if (!wait->until_ns)
+		wait->until_ns = now_ns + WAIT_NS;
+	if (now_ns >= wait->until_ns && wait->steps >= WAIT_STEPS_MIN)
+		return false;
+	wait->steps++;
+	raw_syscall(SYS_nanosleep, (long)&step, 0, 0, 0, 0, 0);
+	return true;
+}
+
+void own_calls_forbid(void)
+{
+	struct own_wait wait = { 0 };
 
 	/* Under a filter there is nobody to wait for, and no call to wait by. */
 	if (atomic_fetch_add_explicit(&own_calls.forbidden, 1, memory_order_seq_cst))
 		return;
-	for (int i = 0; i < WAIT_STEPS_MAX && atomic_load_explicit(&own_calls.calling,
-			memory_order_seq_cst) > calling_here; i++)
-		raw_syscall(SYS_nanosleep, (long)&step, 0, 0, 0, 0, 0);
+	while (atomic_load_explicit(&own_calls.calling, memory_order_seq_cst) > calling_here &&
+			own_wait_step(&wait))
+		;
 }
 
 void own_calls_allow(void)

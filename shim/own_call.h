@@ -29,6 +29,15 @@ static inline bool own_calls_are_forbidden(void)
 	return atomic_load_explicit(&own_calls.forbidden, memory_order_relaxed);
 }
 
+/* A wait for what another thread is about to do, in short sleeps. Zeroed memory: not begun. */
+struct own_wait {
+	uint64_t until_ns;
+	uint32_t steps;
+};
+
+/* One sleep. False: a second is over, by the clock, and nothing was slept. Not under a filter. */
+bool own_wait_step(struct own_wait *wait);
+
 /* None begins from now on; waits until the last has ended, for a second at most. Allowed again
  * where no filter was set after all. */
 void own_calls_forbid(void);

@@ -77,9 +77,11 @@ static bool may_be_stale(enum outcome outcome)
 static bool list_kept(const struct lookup *lookup, const struct question *question,
 		uint64_t max_age_ns, struct addrinfo **result)
 {
-	struct addrinfo *list =
-			max_age_ns ? answers_list(question, max_age_ns, clock_now_ns()) : NULL;
+	struct addrinfo *list;
 
+	if (!max_age_ns || resolver_is_elsewhere())
+		return false;
+	list = answers_list(question, max_age_ns, clock_now_ns());
 	if (!list)
 		return false;
 	lookup_cached(lookup, list);
@@ -89,7 +91,8 @@ static bool list_kept(const struct lookup *lookup, const struct question *questi
 
 static bool keeps(const struct lookup *lookup)
 {
-	return settings_of(lookup)->resolve_cache_ns || settings_of(lookup)->resolve_stale_ns;
+	return (settings_of(lookup)->resolve_cache_ns || settings_of(lookup)->resolve_stale_ns) &&
+	       !resolver_is_elsewhere();
 }
 
 static const struct request_answer unanswered_list = {
@@ -202,7 +205,7 @@ static struct hostent *static_kept(
 	enum answers_found found = ANSWERS_NONE;
 	uint64_t signals;
 
-	if (!max_age_ns || !thread_lock(&static_mutex, &signals))
+	if (!max_age_ns || resolver_is_elsewhere() || !thread_lock(&static_mutex, &signals))
 		return NULL;
 	if (static_grow(room, ANSWERS_BYTES_EACH))
 		found = answers_entry(question, max_age_ns, clock_now_ns(), &room->entry,
@@ -310,7 +313,7 @@ static bool kept_into(const struct lookup *lookup, const struct question *questi
 {
 	enum answers_found found = ANSWERS_NONE;
 
-	if (max_age_ns)
+	if (max_age_ns && !resolver_is_elsewhere())
 		found = answers_entry(question, max_age_ns, clock_now_ns(), room.entry, room.buffer,
 				room.size);
 	if (found == ANSWERS_TOO_LARGE)

@@ -224,6 +224,20 @@ static bool may_ask(const struct question *question)
 	       !is_of_caller(question) && !res_state_is_changed();
 }
 
+bool resolver_is_elsewhere(void)
+{
+	bool is_elsewhere = atomic_load_explicit(&has_moved, memory_order_relaxed);
+	uint64_t signals;
+
+	if (is_elsewhere || !own_calls_begin())
+		return is_elsewhere;
+	signals = thread_block_signals();
+	is_elsewhere = res_state_is_changed();
+	thread_restore_signals(signals);
+	own_calls_end();
+	return is_elsewhere;
+}
+
 /* True where it stood there. Under a filter it stays: who comes to it finds it left. */
 static bool leave_line(struct request *request)
 {

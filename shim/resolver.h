@@ -10,6 +10,7 @@
 #ifndef SHUNT_SHIM_RESOLVER_H
 #define SHUNT_SHIM_RESOLVER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -38,6 +39,11 @@ void resolver_leave(void);
 
 /* A thread of this process has gone to other namespaces: from now on none asks for another. */
 void resolver_moved(void);
+
+/* Would the calling thread ask elsewhere than others of this process, or than it did before: has
+ * one moved, or has it changed its resolver state? Then no answer but its own is one. Under a
+ * filter the latter is not looked at. errno is kept. */
+bool resolver_is_elsewhere(void);
 
 /* In a forked child: no thread is there, and nobody waits. */
 void resolver_forked(void);

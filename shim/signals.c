@@ -9,6 +9,14 @@
 
 #define SIGNAL_COUNT 64
 
+#define BIT(number) (1ull << ((number)-1))
+/* It ends and changes threads by these two; no program handles them. */
+#define SIGNALS_OF_LIBC (3ull << 31)
+/* What a thread does to itself, and never while it waits: many a program reports its crashes. */
+#define SIGNALS_OF_FAULTS                                                                          \
+	(BIT(SIGILL) | BIT(SIGTRAP) | BIT(SIGABRT) | BIT(SIGBUS) | BIT(SIGFPE) | BIT(SIGSEGV) |    \
+			BIT(SIGSYS))
+
 /* As the kernel has it on both machines: libc's may be another preload's. */
 struct action {
 	uintptr_t handler;
@@ -50,4 +58,9 @@ uint64_t signals_handled(uint64_t of)
 uint64_t signals_interrupting(uint64_t of)
 {
 	return collect(of, SA_RESTART);
+}
+
+bool signals_may_interrupt(void)
+{
+	return signals_interrupting(~(SIGNALS_OF_LIBC | SIGNALS_OF_FAULTS)) != 0;
 }

@@ -4,6 +4,7 @@
 #ifndef SHUNT_SHIM_SIGNALS_H
 #define SHUNT_SHIM_SIGNALS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Of these, those that have a handler. */
@@ -12,5 +13,10 @@ uint64_t signals_handled(uint64_t of);
 /* Of these, those whose handler makes a system call that it interrupts fail with EINTR (no
  * SA_RESTART). */
 uint64_t signals_interrupting(uint64_t of);
+
+/* A call of ours was interrupted: would one of the program's own have failed with EINTR? Where any
+ * handler of its makes that, for which one ran cannot be told; libc's own signals, and those by
+ * which crashes are reported, are none. */
+bool signals_may_interrupt(void);
 
 #endif

@@ -9,6 +9,7 @@
 
 #include "core/clock.h"
 #include "core/text.h"
+#include "shim/admission.h"
 #include "shim/backtrace.h"
 #include "shim/copies.h"
 #include "shim/fd_table.h"
@@ -130,6 +131,7 @@ static void start(char *const environment[])
 		inherited_tell();
 	if (config->backtrace)
 		backtrace_start();
+	admission_start();
 	open_lookup_start();
 	inject_start(program_invocation_short_name);
 	/* Parent and child share their epoll sets: both find in them what they registered. */

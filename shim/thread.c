@@ -25,8 +25,6 @@
 /* No set of blocked signals: two of these cannot be. */
 #define NOT_BLOCKED    UINT64_MAX
 #define THREADS_MAX    256
-#define WAIT_STEP_NS   50000
-#define WAIT_STEPS_MAX 20000 /* one second */
 
 /* Thread ids have 22 bits. */
 #define SLOT_CLAIMED (1u << 30) /* its thread is being made */
@@ -225,23 +223,11 @@ void thread_wait(_Atomic uint32_t *bell, uint32_t seen, uint64_t duration_ns)
 	raw_syscall(SYS_futex, (long)bell, FUTEX_WAIT_PRIVATE, seen, (long)&duration, 0, 0);
 }
 
-/* False: the time is over. */
-static bool wait_step(int *steps)
-{
-	struct timespec step = {.tv_nsec = WAIT_STEP_NS};
-
-	if (*steps == 0)
-		return false;
-	--*steps;
-	raw_syscall(SYS_nanosleep, (long)&step, 0, 0, 0, 0, 0);
-	return true;
-}
-
-static void slot_end(struct slot *slot, int *steps)
+static void slot_end(struct slot *slot, struct own_wait *wait)
 {
 	uint32_t seen = atomic_load_explicit(&slot->id, memory_order_seq_cst), id;
 
-	while (seen == SLOT_CLAIMED && wait_step(steps))
+	while (seen == SLOT_CLAIMED && own_wait_step(wait))
 		seen = atomic_load_explicit(&slot->id, memory_order_seq_cst);
 	id = seen & ~SLOT_ENDED;
 	/* On a thread of ours when it was the last one alive: glibc runs exit handlers there. */
@@ -249,7 +235,7 @@ static void slot_end(struct slot *slot, int *steps)
 		return;
 	if (!(seen & SLOT_ENDED))
 		thread_ring(atomic_load_explicit(&slot->bell, memory_order_relaxed));
-	while (!is_gone(id) && wait_step(steps))
+	while (!is_gone(id) && own_wait_step(wait))
 		;
 	/* Unless another's hold has ended, and the next thread is there; or this one stays. */
 	seen = id | SLOT_ENDED;
@@ -259,11 +245,11 @@ static void slot_end(struct slot *slot, int *steps)
 
 void thread_hold(void)
 {
-	int steps = WAIT_STEPS_MAX;
+	struct own_wait wait = { 0 };
 
 	atomic_fetch_add_explicit(&holds, 1, memory_order_seq_cst);
 	for (uint32_t i = 0; i < atomic_load_explicit(&slots_used, memory_order_seq_cst); i++)
-		slot_end(&slots[i], &steps);
+		slot_end(&slots[i], &wait);
 }
 
 bool thread_is_held(void)

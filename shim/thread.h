@@ -43,10 +43,10 @@ void thread_ring(_Atomic uint32_t *bell);
  * THREAD_ROUND_NS at most. */
 void thread_wait(_Atomic uint32_t *bell, uint32_t seen, uint64_t duration_ns);
 
-/* Ends all our threads, waits until the kernel has let go of them (for a second at most: one may be
- * inside a resolver), and lets none start until as many releases as holds: around unshare(),
- * setns() and the setting of a seccomp filter. No system call where there never was one. errno is
- * kept. */
+/* Ends all our threads, waits until the kernel has let go of them (for a second at most, by the
+ * clock: one may be inside a resolver), and lets none start until as many releases as holds: around
+ * unshare(), setns() and the setting of a seccomp filter. No system call where there never was one.
+ * errno is kept. */
 void thread_hold(void);
 void thread_release(void);
 bool thread_is_held(void);

@@ -97,6 +97,10 @@ int timed_connected(struct connection *connection, int fd, const struct bound *b
 
 enum timed_answer timed_send(struct connection *connection, int fd)
 {
+	uint32_t flags = exchange_flags(&connection->exchange);
+
+	if (!(flags & EXCHANGE_OPEN) && !exchange_flags_are_sending(flags))
+		deadline_call_begins(connection, fd);
 	return deadline_send_begins(connection) ? TIMED_GOES_ON : timed_answer(connection, fd);
 }
 
@@ -113,42 +117,50 @@ ssize_t timed_sent(struct connection *connection, ssize_t result)
 	return result;
 }
 
-enum timed_answer timed_receive(struct connection *connection, int fd, bool waits,
-		struct bound *bound)
+static uint32_t generation_of(const struct connection *connection)
 {
-	uint64_t due_ns = deadline_ns(connection), now_ns;
+	return atomic_load_explicit(&connection->generation, memory_order_relaxed);
+}
+
+/* Until there is something to be read, the deadline has passed, or none runs: as long as another
+ * thread sends, or the peer is seen to move, it starts again. */
+static enum timed_answer await_answer(struct connection *connection, int fd)
+{
+	uint32_t generation = generation_of(connection);
+	uint64_t rest_ns;
+
+	while ((rest_ns = left_ns(connection)) != 0) {
+		enum bound_waited waited = bound_await(fd, rest_ns);
+
+		if (waited == BOUND_INTERRUPTED)
+			return TIMED_INTERRUPTED;
+		/* Closed meanwhile, the connection may be another. */
+		if (waited == BOUND_READY || generation != generation_of(connection))
+			return TIMED_GOES_ON;
+		deadline_enforce(connection, clock_now_ns());
+	}
+	return timed_answer(connection, fd);
+}
+
+enum timed_answer timed_receive(struct connection *connection, int fd, bool waits)
+{
+	uint64_t due_ns = deadline_ns(connection);
 
 	if (!due_ns)
 		return TIMED_GOES_ON;
 	timer_expect(due_ns);
 	if (timer_is_running() || runtime.observe)
 		return TIMED_GOES_ON;
-	now_ns = clock_now_ns();
-	if (due_ns > now_ns && waits)
-		bound_begin(bound, fd, SO_RCVTIMEO, due_ns - now_ns);
-	deadline_enforce(connection, now_ns);
-	return timed_answer(connection, fd);
+	deadline_enforce(connection, clock_now_ns());
+	return waits ? await_answer(connection, fd) : timed_answer(connection, fd);
 }
 
-ssize_t timed_received(struct connection *connection, int fd, const struct bound *bound,
-		ssize_t result)
+ssize_t timed_received(const struct connection *connection, ssize_t result)
 {
-	bool has_run_out = bound_is_set(bound) && result < 0 &&
-			(errno == EAGAIN || errno == EWOULDBLOCK);
-	int error = errno;
-
-	if (bound_is_set(bound))
-		bound_end(bound, fd);
-	if (has_run_out) {
-		deadline_enforce(connection, clock_now_ns());
-		/* Another thread sent meanwhile: the program's own wait has no end. */
-		error = EINTR;
-	}
 	if (deadline_has_passed(connection) &&
-			(result == 0 || (result < 0 && (has_run_out || is_our_doing(error))))) {
-		result = -1;
-		error = ETIMEDOUT;
+			(result == 0 || (result < 0 && is_our_doing(errno)))) {
+		errno = ETIMEDOUT;
+		return -1;
 	}
-	errno = error;
 	return result;
 }

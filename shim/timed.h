@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What a guarded call does besides on a connection whose calls have deadlines (EXCHANGE_DEADLINE):
- * the timer is told, blocking connects are bounded by the socket's own option, and, where no timer
- * thread may run, blocking recvs; and once a deadline has passed the connection answers for
- * itself. Makes system calls, none once a filter was seen. Async-signal-safe; keeps errno unless
- * it says that it sets it.
+ * the timer is told, blocking connects are bounded by the socket's own option, and blocking recvs,
+ * where no timer thread may run, by a wait; and once a deadline has passed the connection answers
+ * for itself. Makes system calls, none once a filter was seen. Async-signal-safe; keeps errno
+ * unless it says that it sets it.
  */
 #ifndef SHUNT_SHIM_TIMED_H
 #define SHUNT_SHIM_TIMED_H
@@ -17,10 +17,11 @@
 #include "shim/fd_table.h"
 
 enum timed_answer {
-	TIMED_GOES_ON,  /* the real call is made */
-	TIMED_ANSWERED, /* it is not: the deadline has passed, errno is ETIMEDOUT */
-	TIMED_ANOTHER   /* fd names another file by now: the connection is forgotten, and the call
-			 * none of ours */
+	TIMED_GOES_ON,     /* the real call is made */
+	TIMED_ANSWERED,    /* it is not: the deadline has passed, errno is ETIMEDOUT */
+	TIMED_INTERRUPTED, /* it is not: a signal came, errno is EINTR */
+	TIMED_ANOTHER      /* fd names another file by now: the connection is forgotten, and the
+			    * call none of ours */
 };
 
 /* Of a connection whose deadline may have passed. */
@@ -47,10 +48,8 @@ ssize_t timed_sent(struct connection *connection, ssize_t result);
 
 /* Around a recv whose beginning the exchange was told; `waits` false: by its flags it does not. The
  * second returns what recv shall, with errno. */
-enum timed_answer timed_receive(struct connection *connection, int fd, bool waits,
-		struct bound *bound);
-ssize_t timed_received(struct connection *connection, int fd, const struct bound *bound,
-		ssize_t result);
+enum timed_answer timed_receive(struct connection *connection, int fd, bool waits);
+ssize_t timed_received(const struct connection *connection, ssize_t result);
 
 /* Something began that may make a deadline run: a call, a wait. */
 void timed_expect(struct connection *connection);

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include <criterion/criterion.h>
+#include <pthread.h>
+#include <sched.h>
 #include <string.h>
 
+#include "core/clock.h"
 #include "core/place.h"
 
 static struct place_table table;
@@ -76,6 +79,57 @@ Test(place, a_full_table_gives_idle_blocks_away_and_busy_ones_not)
 	cr_expect_eq(made, 20 * PLACE_BLOCKS, "an idle one is always within reach");
 	cr_expect_eq(place_block(&table, KEY, 0, false), busy);
 	cr_expect(place_give(&table, place));
+}
+
+#define THREADS 2
+#define ROUNDS	100000
+#define HALF_SECOND_NS 500000000ull
+
+static struct place_block *blocks[THREADS][ROUNDS];
+static _Atomic uint64_t arrived;
+static _Atomic uint64_t rounds = ROUNDS; /* fewer where the machine is busy */
+
+/* Closer together than a barrier that sleeps lets them go; but one processor is enough. */
+static void wait_for_others(uint64_t round)
+{
+	atomic_fetch_add(&arrived, 1);
+	for (uint32_t looks = 1; atomic_load(&arrived) < (round + 1) * THREADS; looks++) {
+		if (looks % 1000 == 0)
+			sched_yield();
+	}
+}
+
+static void *ask_for_blocks(void *argument)
+{
+	struct place_block **mine = argument;
+	uint64_t began_ns = clock_now_ns();
+
+	for (uint64_t round = 0; round < atomic_load(&rounds); round++) {
+		/* Before it arrives: the other one sees it in this very round. */
+		if (mine == blocks[0] && clock_now_ns() - began_ns > HALF_SECOND_NS)
+			atomic_store(&rounds, round + 1);
+		wait_for_others(round);
+		mine[round] = place_block(&table, (round + 1) << 32, 0, true);
+	}
+	return NULL;
+}
+
+/* Two blocks of one bulkhead are twice its limit. */
+Test(place, all_who_are_given_an_idle_block_at_once_are_given_the_same)
+{
+	pthread_t threads[THREADS];
+	uint32_t different = 0;
+
+	for (uint32_t i = 0; i < PLACE_BLOCKS; i++)
+		atomic_store(&table.blocks[i].owner, UINT64_MAX - i);
+	for (size_t i = 0; i < THREADS; i++)
+		cr_assert_eq(pthread_create(&threads[i], NULL, ask_for_blocks, blocks[i]), 0);
+	for (size_t i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	for (size_t round = 0; round < atomic_load(&rounds); round++)
+		for (size_t i = 1; i < THREADS; i++)
+			different += blocks[i][round] != blocks[0][round];
+	cr_expect_eq(different, 0);
 }
 
 Test(place, a_place_of_a_block_that_was_given_away_is_given_back)

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/bulkhead.h"
 #include "core/snapshot.h"
 
 #define MS 1000000ull
@@ -36,6 +37,32 @@ static void setup(void)
 }
 
 TestSuite(snapshot, .init = setup, .timeout = 60);
+
+static bool is_alive(struct seat_owner owner)
+{
+	return owner.pid != 13;
+}
+
+Test(snapshot, what_the_dead_hold_is_given_back_and_what_the_living_hold_stays)
+{
+	struct seat_owner dead = { 13, 1 }, alive = { 14, 1 };
+	struct holder holders[2] = {
+		{ .places = &segment->places, .seats = &segment->seats },
+		{ .places = &segment->places, .seats = &segment->seats },
+	};
+	struct bulkhead calls = bulkhead_of(&holders[0], cell_key_hash(&cell->key),
+			BULKHEAD_CALLS);
+	struct cell_snapshot snapshot;
+	place_t place;
+
+	atomic_store(&holders[0].seat, seat_take(&segment->seats, dead, is_alive));
+	atomic_store(&holders[1].seat, seat_take(&segment->seats, alive, is_alive));
+	for (int i = 0; i < 3; i++)
+		cr_assert_eq(bulkhead_take(&calls, &holders[i % 2], 9, &place), BULKHEAD_TAKEN);
+	cr_expect_eq(snapshot_reclaim(segment, is_alive), 2);
+	cr_assert(snapshot_take(segment, cell_index, NOW, &snapshot));
+	cr_expect_eq(snapshot.in_flight, 1);
+}
 
 static struct cell_snapshot taken(uint64_t now_ns)
 {

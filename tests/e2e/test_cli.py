@@ -259,6 +259,15 @@ class Status(_Command):
 		[note] = self.status()['notes']
 		self.assertIn('its directory is not there', note)
 
+	def test_processes_that_found_no_seat_are_said(self):
+		self.make(PAY)
+		with open(self.state, 'r+b') as file:
+			# Behind magic, four numbers, and two counters.
+			file.seek(8 + 4 * 4 + 2 * 8)
+			file.write((3).to_bytes(8, 'little'))
+		[note] = self.status()['notes']
+		self.assertRegex(note, '^3 of the processes so far came when 512 others held calls: ')
+
 	def test_private_state_is_said(self):
 		self.env['SHUNT_STATE'] = 'private'
 		status = self.status()

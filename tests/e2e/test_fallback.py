@@ -96,6 +96,15 @@ class Fallback(harness.Case):
 		self.assertIn('ConnectionRefusedError', result.stderr)
 		self.assertTotals({'failure': 0, 'success': 0}, name='TARGET')
 
+	def test_one_that_hangs_is_an_error_in_time(self):
+		self.page.full_backlog()
+		self.rule('force=open timeout=200ms')
+		# Linux itself gives up after two minutes.
+		result = self.run_program([harness.PYTHON, '-c', PEER, str(self.target.port), '4'])
+		self.assertIn('TimeoutError: [Errno 110]', result.stderr)
+		self.assertTotals({'timeout': 0}, name='TARGET')
+		self.assertEqual(self.cell(name='TARGET')['totals']['fallback'], 1)
+
 	def test_one_that_the_socket_cannot_reach_is_no_fallback(self):
 		self.rules['TARGET'] = f'127.0.0.1:{self.target.port} force=open fallback=[::1]:{self.page.port}'
 		result = self.run_program(['curl', '-sS', '-m', '10', self.url])

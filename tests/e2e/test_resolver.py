@@ -199,6 +199,15 @@ class Timeout(_WithResolver):
 	def test_ssh(self):
 		self.assertBounded(['ssh', '-F', 'none', 'silent.example.test'], 'Could not resolve hostname')
 
+	def test_a_thread_that_asked_libc_for_other_names_before(self):
+		"""The first query of a thread leaves its traces in the resolver's state; they are no change."""
+		self.resolver.answering = True
+		lines = self.run_python(LOOKUPS, stdin=b'nobody.other.test\n' + b'silent.example.test\n' * 2)
+		for line in lines[1:]:
+			self.assertEqual(line.split(' ', 1)[1], PYTHON_ERROR)
+		self.assertEqual(self.lookup_totals('silent.example.test'), {'timeout': 2})
+		self.assertEqual(self.status()['notes'], [])
+
 	def test_a_loop_waits_for_no_lookup(self):
 		lines = self.run_python(ASYNCIO)
 		for line in lines[:4]:

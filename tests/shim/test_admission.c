@@ -18,6 +18,7 @@
 
 #include "core/clock.h"
 #include "core/control.h"
+#include "shim/gate_option.h"
 #include "shim/holder.h"
 #include "shim/own_call.h"
 #include "shim/real.h"
@@ -47,6 +48,27 @@ static int fake_connect(int fd, const struct sockaddr *address, socklen_t length
 	(void)fd, (void)address, (void)length;
 	atomic_fetch_add(&connects, 1);
 	return 0;
+}
+
+static int fail_to_connect(int fd, const struct sockaddr *address, socklen_t length)
+{
+	(void)fd, (void)address, (void)length;
+	errno = ECONNREFUSED;
+	return -1;
+}
+
+static int begin_to_connect(int fd, const struct sockaddr *address, socklen_t length)
+{
+	(void)fd, (void)address, (void)length;
+	errno = EINPROGRESS;
+	return -1;
+}
+
+static ssize_t fail_to_receive(int fd, void *data, size_t size, int flags)
+{
+	(void)fd, (void)data, (void)size, (void)flags;
+	errno = ECONNREFUSED;
+	return -1;
 }
 
 static ssize_t fake_send(int fd, const void *data, size_t size, int flags)
@@ -79,6 +101,7 @@ static void start_with(const char *settings)
 	runtime.segment = segment_open_private();
 	cr_assert_not_null(runtime.segment);
 	cr_assert(fd_table_start());
+	admission_start();
 	atomic_store(&runtime.is_active, true);
 }
 
@@ -195,6 +218,55 @@ Test(admission, a_connection_holds_its_place_until_it_is_closed)
 	cr_expect_eq(in_flight(BULKHEAD_CONNECTIONS), 0);
 }
 
+static void expect_next_attempt(int fd)
+{
+	real_table.connect = fake_connect;
+	cr_expect_eq(connect_to(fd), 0);
+	cr_expect_eq(in_flight(BULKHEAD_CONNECTIONS), 1);
+	expect_refused(fresh(0));
+}
+
+Test(admission, a_connect_that_fails_is_no_connection)
+{
+	int fd;
+
+	start_with("connections=1");
+	fd = fresh(0);
+	real_table.connect = fail_to_connect;
+	cr_expect_eq(connect_to(fd), -1);
+	cr_expect_eq(in_flight(BULKHEAD_CONNECTIONS), 0);
+	expect_next_attempt(fd);
+}
+
+Test(admission, a_connect_that_is_told_to_have_failed_is_no_connection)
+{
+	int error = ECONNREFUSED;
+	int fd;
+
+	start_with("connections=1");
+	fd = fresh(SOCK_NONBLOCK);
+	real_table.connect = begin_to_connect;
+	cr_expect_eq(connect_to(fd), -1);
+	cr_expect_eq(in_flight(BULKHEAD_CONNECTIONS), 1);
+	gate_so_error(fd, &error);
+	cr_expect_eq(in_flight(BULKHEAD_CONNECTIONS), 0);
+	expect_next_attempt(fd);
+}
+
+Test(admission, an_attempt_is_not_in_the_way_of_the_next_one_on_its_socket)
+{
+	char data[8];
+	int fd;
+
+	start_with("connections=1");
+	fd = fresh(SOCK_NONBLOCK);
+	real_table.connect = begin_to_connect;
+	real_table.recv = fail_to_receive;
+	cr_expect_eq(connect_to(fd), -1);
+	cr_expect_eq(hook_recv(fd, data, sizeof(data), 0), -1);
+	expect_next_attempt(fd);
+}
+
 Test(admission, what_cannot_begin_after_all_gives_everything_back)
 {
 	struct asking asking = { .fd = -1, .is_connect = true };
@@ -262,6 +334,40 @@ Test(admission, too_many_connections_take_no_probe)
 	start_with("connections=1 sleep=1h probes=1 rejects=ignore");
 	expect_no_probe_spent(holding());
 	cr_expect_eq(total(CELL_TOTAL_rejected_connections), 1);
+}
+
+/* An open circuit whose sleep is over: the next call decides that it is half-open. */
+Test(admission, too_many_connections_take_no_probe_of_a_circuit_that_wakes)
+{
+	struct breaker breaker;
+	uint64_t now_ns;
+
+	start_with("connections=1 sleep=1ms probes=1 rejects=ignore");
+	holding();
+	breaker = the_breaker();
+	now_ns = clock_now_ns();
+	control_trip(&breaker, now_ns);
+	while (clock_now_ns() - now_ns < 3 * MS_NS)
+		sched_yield();
+	expect_refused(fresh(0));
+	cr_expect_eq(atomic_load(&connects), 1);
+	cr_expect_eq(in_flight(BULKHEAD_CONNECTIONS), 1);
+	cr_expect_eq(total(CELL_TOTAL_rejected_connections), 1);
+	cr_expect_eq(total(CELL_TOTAL_short_circuited), 0);
+	cr_expect_eq(total(CELL_TOTAL_unused), 0, "nor given and taken back");
+}
+
+Test(admission, too_many_connections_are_refused_by_a_circuit_forced_open)
+{
+	struct breaker breaker;
+
+	start_with("connections=1");
+	holding();
+	breaker = the_breaker();
+	control_force(&breaker, FORCE_OPEN, clock_now_ns());
+	expect_refused(fresh(0));
+	cr_expect_eq(total(CELL_TOTAL_short_circuited), 1);
+	cr_expect_eq(total(CELL_TOTAL_rejected), 0);
 }
 
 Test(admission, a_probe_that_is_refused_its_slot_holds_no_place)
@@ -395,6 +501,57 @@ Test(admission, where_it_only_watches_nobody_waits_or_is_refused)
 	for (int i = 0; i < 9; i++)
 		holding();
 	cr_expect_eq(atomic_load(&questions), 0);
+	cr_expect_eq(atomic_load(&connects), 9);
+}
+
+Test(admission, where_it_only_watches_what_would_be_rejected_is_counted)
+{
+	struct breaker breaker;
+
+	start_with("concurrency=2 volume=7 sleep=1h");
+	runtime.observe = true;
+	for (int i = 0; i < 8; i++)
+		holding();
+	cr_expect_eq(in_flight(BULKHEAD_CALLS), 2);
+	expect_totals(6, 0, 0);
+	holding();
+	breaker = the_breaker();
+	cr_expect_eq(breaker_state(&breaker, clock_now_ns()), CIRCUIT_OPEN, "and decides");
+	cr_expect_eq(atomic_load(&connects), 9);
+}
+
+Test(admission, where_it_only_watches_connections_are_counted_too)
+{
+	char data[8];
+	int held;
+
+	start_with("connections=1");
+	runtime.observe = true;
+	held = holding();
+	holding();
+	expect_totals(1, 0, 1);
+	hook_send(held, "request", 7, 0);
+	cr_expect_eq(hook_recv(held, data, sizeof(data), 0), 8);
+	cr_expect_eq(hook_send(held, "request", 7, 0), 7);
+	hook_close(held);
+	holding();
+	expect_totals(1, 0, 1);
+}
+
+Test(admission, where_it_only_watches_a_send_too_many_is_counted_and_sent)
+{
+	char data[8];
+	int kept;
+
+	start_with("concurrency=1");
+	runtime.observe = true;
+	kept = holding();
+	hook_send(kept, "request", 7, 0);
+	hook_recv(kept, data, sizeof(data), 0);
+	holding();
+	cr_expect_eq(hook_send(kept, "request", 7, 0), 7);
+	cr_expect_eq(hook_recv(kept, data, sizeof(data), 0), 8);
+	expect_totals(1, 0, 0);
 }
 
 /* Who does not block is never put to sleep: these would wait for an hour. */
@@ -533,6 +690,28 @@ Test(admission, who_waits_to_connect_is_served_when_a_connection_is_closed)
 	expect_totals(0, 0, 0);
 }
 
+/* A place of a connection can be had, again and again, but none of a call. */
+Test(admission, who_finds_only_the_calls_full_wakes_nobody)
+{
+	struct waiter waiter;
+	uint32_t before;
+	int held;
+
+	start_with("concurrency=1 connections=9 queue=1 queue-wait=1h rejects=ignore");
+	held = holding();
+	begin(&waiter, wait_in_line);
+	while (!atomic_load(&the_cell(NULL)->released))
+		sched_yield();
+	before = atomic_load(&the_cell(NULL)->released);
+	for (int i = 0; i < 99; i++)
+		expect_refused(fresh(SOCK_NONBLOCK));
+	cr_expect_eq(atomic_load(&the_cell(NULL)->released), before);
+	hook_close(held);
+	pthread_join(waiter.thread, NULL);
+	cr_expect_eq(atomic_load(&waiter.result), 0);
+	cr_expect_eq(in_flight(BULKHEAD_CONNECTIONS), 1);
+}
+
 Test(admission, only_so_many_wait)
 {
 	struct waiter waiters[2];
@@ -592,6 +771,126 @@ Test(admission, who_waits_when_a_filter_comes_is_refused_and_keeps_it_from_nothi
 	cr_expect_eq(in_flight(BULKHEAD_QUEUE), 0);
 }
 
+/* What would end a wait in the kernel ends this one. */
+
+Test(admission, who_may_only_send_for_so_long_waits_no_longer)
+{
+	struct timeval time = { .tv_usec = 30000 };
+	uint64_t began_ns;
+	int fd;
+
+	start_queue();
+	fd = fresh(0);
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &time, sizeof(time));
+	began_ns = clock_now_ns();
+	expect_refused(fd);
+	cr_expect_geq(clock_now_ns() - began_ns, 30 * MS_NS);
+	expect_totals(1, 1, 0);
+}
+
+static _Atomic int handled;
+
+static void handle(int number)
+{
+	(void)number;
+	atomic_fetch_add(&handled, 1);
+}
+
+/* And no other handler is there. */
+static void handle_signals(int flags)
+{
+	struct sigaction none = { .sa_handler = SIG_DFL };
+	struct sigaction action = { .sa_handler = handle, .sa_flags = flags };
+
+	for (int number = 1; number < NSIG; number++)
+		sigaction(number, &none, NULL);
+	cr_assert_eq(sigaction(SIGUSR1, &action, NULL), 0);
+}
+
+static void *send_in_line(void *argument)
+{
+	struct waiter *waiter = argument;
+	ssize_t size = hook_send(waiter->fd, "request", 7, 0);
+
+	atomic_store(&waiter->result, size < 0 ? errno : 0);
+	return NULL;
+}
+
+/* A connection on which there was an answer, while another has the only call. */
+static int start_send_queue(int *ret_held)
+{
+	char data[8];
+	int kept;
+
+	start_with("concurrency=1 queue=1 queue-wait=1h");
+	kept = holding();
+	hook_send(kept, "request", 7, 0);
+	hook_recv(kept, data, sizeof(data), 0);
+	*ret_held = holding();
+	return kept;
+}
+
+static void interrupt(struct waiter *waiter, int result)
+{
+	wait_for_line(1);
+	while (atomic_load(&waiter->result) == result) {
+		pthread_kill(waiter->thread, SIGUSR1);
+		sched_yield();
+	}
+	pthread_join(waiter->thread, NULL);
+}
+
+Test(admission, a_send_that_waits_is_interrupted_and_may_be_made_again)
+{
+	struct waiter waiter;
+	int held;
+
+	waiter.fd = start_send_queue(&held);
+	handle_signals(0);
+	begin(&waiter, send_in_line);
+	interrupt(&waiter, 2);
+	cr_expect_eq(atomic_load(&waiter.result), EINTR);
+	cr_expect_eq(in_flight(BULKHEAD_QUEUE), 0);
+	expect_totals(0, 0, 0);
+	hook_close(held);
+	cr_expect_eq(hook_send(waiter.fd, "request", 7, 0), 7);
+	expect_totals(0, 0, 0);
+}
+
+/* EINTR would say that it goes on by itself. */
+Test(admission, a_connect_that_is_interrupted_is_refused)
+{
+	struct waiter waiter;
+
+	start_queue();
+	handle_signals(0);
+	begin(&waiter, wait_in_line);
+	interrupt(&waiter, 2);
+	cr_expect_eq(atomic_load(&waiter.result), -1);
+	cr_expect_eq(in_flight(BULKHEAD_QUEUE), 0);
+	expect_totals(1, 1, 0);
+}
+
+Test(admission, a_handler_that_lets_calls_go_on_ends_no_wait)
+{
+	struct waiter waiter;
+	int held;
+
+	waiter.fd = start_send_queue(&held);
+	handle_signals(SA_RESTART);
+	begin(&waiter, send_in_line);
+	wait_for_line(1);
+	while (atomic_load(&handled) < 99) {
+		pthread_kill(waiter.thread, SIGUSR1);
+		sched_yield();
+	}
+	cr_expect_eq(atomic_load(&waiter.result), 2);
+	hook_close(held);
+	pthread_join(waiter.thread, NULL);
+	cr_expect_eq(atomic_load(&waiter.result), 0);
+	expect_totals(0, 0, 0);
+}
+
 static sigjmp_buf back;
 
 static void jump(int number)
@@ -638,6 +937,30 @@ Test(admission, who_leaves_by_longjmp_stands_in_line_until_his_next_call)
 	cr_expect_eq(in_flight(BULKHEAD_CALLS), 1);
 	hook_close(waiter.fd);
 	cr_expect_eq(in_flight(BULKHEAD_CALLS), 0);
+}
+
+static void *leave_line_and_end(void *argument)
+{
+	if (!sigsetjmp(back, 1))
+		wait_in_line(argument);
+	return NULL;
+}
+
+Test(admission, who_leaves_by_longjmp_stands_in_line_no_longer_than_his_thread_lives)
+{
+	struct sigaction action = { .sa_handler = jump };
+	struct waiter waiter;
+
+	start_with("concurrency=1 queue=1 queue-wait=1h");
+	sigaction(SIGUSR1, &action, NULL);
+	holding();
+	begin(&waiter, leave_line_and_end);
+	while (!atomic_load(&the_cell(NULL)->released))
+		sched_yield();
+	pthread_kill(waiter.thread, SIGUSR1);
+	pthread_join(waiter.thread, NULL);
+	cr_expect_eq(atomic_load(&waiter.result), 2);
+	cr_expect_eq(in_flight(BULKHEAD_QUEUE), 0);
 }
 
 static void *be_cancelled(void *argument)

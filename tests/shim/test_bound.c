@@ -12,7 +12,8 @@
 #include "shim/own_call.h"
 #include "shim/signals.h"
 
-#define MS_NS 1000000ull
+#define MS_NS   1000000ull
+#define HOUR_NS 3600000000000ull
 
 static int ends[2];
 
@@ -50,6 +51,36 @@ Test(bound, a_blocking_recv_returns_in_time)
 	cr_expect_eq(errno, EAGAIN);
 	bound_end(&bound, ends[0]);
 	cr_expect_eq(option_ms(SO_RCVTIMEO), 0);
+}
+
+Test(bound, a_wait_ends_with_data_or_in_time_and_sets_nothing)
+{
+	errno = EDOM;
+	cr_expect_eq(bound_await(ends[0], 20 * MS_NS), BOUND_AGAIN);
+	cr_assert_eq(send(ends[1], "data", 4, 0), 4);
+	cr_expect_eq(bound_await(ends[0], HOUR_NS), BOUND_READY);
+	cr_expect_eq(errno, EDOM);
+	cr_expect_eq(option_ms(SO_RCVTIMEO), 0);
+}
+
+Test(bound, a_wait_ends_with_the_peer)
+{
+	close(ends[1]);
+	cr_expect_eq(bound_await(ends[0], HOUR_NS), BOUND_READY);
+}
+
+/* What waits here would wait an hour. */
+Test(bound, nobody_waits_for_what_does_not_wait)
+{
+	set_option(SO_RCVTIMEO, 100);
+	cr_expect_eq(bound_await(ends[0], HOUR_NS), BOUND_READY, "it is shorter");
+	set_option(SO_RCVTIMEO, 0);
+	cr_assert_eq(fcntl(ends[0], F_SETFL, O_NONBLOCK), 0);
+	cr_expect_eq(bound_await(ends[0], HOUR_NS), BOUND_READY);
+	cr_expect_eq(bound_await(-1, HOUR_NS), BOUND_READY);
+	cr_assert_eq(fcntl(ends[0], F_SETFL, 0), 0);
+	own_calls_forbid();
+	cr_expect_eq(bound_await(ends[0], HOUR_NS), BOUND_READY, "a filter was seen");
 }
 
 Test(bound, the_programs_longer_time_is_put_back)

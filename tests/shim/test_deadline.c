@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/select.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -48,6 +49,7 @@ __typeof__(dup2) hook_dup2;
 __typeof__(getsockopt) hook_getsockopt;
 __typeof__(poll) hook_poll;
 __typeof__(select) hook_select;
+__typeof__(shutdown) hook_shutdown;
 __typeof__(unshare) hook_unshare;
 
 static int listener;
@@ -162,13 +164,25 @@ static bool is_readable(int fd, int wait_ms)
 	return poll(&entry, 1, wait_ms) == 1;
 }
 
-static int state_of(int fd)
+/* linux/tcp.h and netinet/tcp.h do not go together, and the latter's ends before this. */
+struct info {
+	struct tcp_info known;
+	uint64_t rates[2];
+	uint64_t acked_bytes, received_bytes;
+};
+
+static struct info info_of(int fd)
 {
-	struct tcp_info info;
+	struct info info = { 0 };
 	socklen_t size = sizeof(info);
 
 	cr_assert_eq(getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size), 0);
-	return info.tcpi_state;
+	return info;
+}
+
+static int state_of(int fd)
+{
+	return info_of(fd).known.tcpi_state;
 }
 
 static int so_error(int fd)
@@ -262,6 +276,103 @@ Test(deadline, an_answer_that_the_program_has_not_read_is_not_late)
 	cr_expect_eq(total(CELL_TOTAL_timeout), 0);
 	cr_expect_eq(hook_recv(fd, data, sizeof(data), 0), 6);
 	cr_expect_eq(total(CELL_TOTAL_success), 1);
+}
+
+static void *receive_all(void *fd)
+{
+	char data[8];
+
+	return (void *)hook_recv(*(int *)fd, data, sizeof(data), MSG_WAITALL);
+}
+
+static bool is_there(int fd, int size)
+{
+	struct timespec pause = { .tv_nsec = MS_NS };
+	int unread = 0;
+
+	while (ioctl(fd, FIONREAD, &unread) == 0 && unread < size)
+		nanosleep(&pause, NULL);
+	return unread == size;
+}
+
+static void wait_until_taken(int fd, uint64_t bytes)
+{
+	struct timespec pause = { .tv_nsec = MS_NS };
+	uint64_t received = 0;
+	int unread = 1;
+
+	while (received < bytes || unread) {
+		nanosleep(&pause, NULL);
+		received = info_of(fd).received_bytes;
+		cr_assert_eq(ioctl(fd, FIONREAD, &unread), 0);
+	}
+}
+
+/* The kernel moves what comes into the caller's buffer, though the call goes on. */
+static void expect_part_is_enough(int fd, int server, uint64_t bytes_before)
+{
+	uint64_t before = total(CELL_TOTAL_success);
+	pthread_t thread;
+	void *result;
+
+	cr_assert_eq(pthread_create(&thread, NULL, receive_all, &fd), 0);
+	cr_assert_eq(send(server, "part", 4, 0), 4);
+	wait_until_taken(fd, bytes_before + 4);
+	later_by_and_by();
+	cr_expect_eq(total(CELL_TOTAL_timeout), 0);
+	cr_assert_eq(send(server, "rest", 4, 0), 4);
+	pthread_join(thread, &result);
+	cr_expect_eq((ssize_t)result, 8);
+	cr_expect_eq(total(CELL_TOTAL_success), before + 1);
+}
+
+Test(deadline, an_answer_of_which_a_recv_waits_for_the_rest_is_not_late)
+{
+	int fd = asking(), server = accepted();
+
+	expect_part_is_enough(fd, server, 0);
+	cr_assert_eq(hook_send(fd, "request", 7, 0), 7);
+	expect_part_is_enough(fd, server, 8);
+}
+
+/* What came before the call is no answer to it. */
+Test(deadline, a_later_call_that_awaits_its_answer_ends)
+{
+	int fd = asking(), server = accepted();
+	char data[8];
+
+	cr_assert_eq(send(server, "answer", 6, 0), 6);
+	cr_assert_eq(hook_recv(fd, data, sizeof(data), 0), 6);
+	cr_assert_eq(hook_send(fd, "request", 7, 0), 7);
+	later_by_and_by();
+	cr_expect_eq(total(CELL_TOTAL_timeout), 1);
+}
+
+static void expect_end_is_no_delay(const char *request, size_t size, bool is_one_way)
+{
+	int fd = connected(0), server = accepted();
+	char data[8];
+
+	cr_assert_eq(hook_send(fd, request, size, 0), (ssize_t)size);
+	if (is_one_way)
+		cr_assert_eq(hook_shutdown(fd, SHUT_WR), 0);
+	cr_assert_eq(recv(server, data, size, MSG_WAITALL), (ssize_t)size);
+	close(server);
+	cr_assert(is_readable(fd, -1));
+	later_by_and_by();
+	cr_expect_eq(hook_recv(fd, data, sizeof(data), 0), 0);
+	cr_expect_eq(total(CELL_TOTAL_timeout), 0);
+	hook_close(fd);
+}
+
+Test(deadline, an_end_of_file_that_the_program_has_not_read_is_not_late)
+{
+	expect_end_is_no_delay("request", 7, false);
+	/* A handshake begins. */
+	expect_end_is_no_delay("\26\3\1\0\2\1\0", 7, false);
+	cr_expect_eq(total(CELL_TOTAL_failure), 2);
+	expect_end_is_no_delay("request", 7, true);
+	cr_expect_eq(total(CELL_TOTAL_unused), 1);
 }
 
 Test(deadline, it_starts_again_with_what_the_kernel_takes)
@@ -662,6 +773,44 @@ Test(deadline_told, the_programs_own_receive_timeout_stays)
 	cr_expect_eq(total(CELL_TOTAL_timeout), 0);
 }
 
+/* Bounded or not, it returns all that it was asked for: what there is, the rest much later. */
+static void expect_all(int fd, int server)
+{
+	struct timespec pause = { .tv_nsec = 150 * MS_NS };
+	pthread_t thread;
+	void *result;
+
+	cr_assert_eq(send(server, "part", 4, 0), 4);
+	cr_assert(is_there(fd, 4));
+	cr_assert_eq(pthread_create(&thread, NULL, receive_all, &fd), 0);
+	nanosleep(&pause, NULL);
+	cr_assert_eq(send(server, "rest", 4, 0), 4);
+	pthread_join(thread, &result);
+	cr_expect_eq((ssize_t)result, 8);
+	cr_expect_eq(total(CELL_TOTAL_timeout), 0);
+	cr_expect_eq(total(CELL_TOTAL_success), 1);
+}
+
+Test(deadline_told, a_recv_of_all_is_not_cut_short_without_a_thread)
+{
+	int fd;
+
+	start_with("timeout=50ms");
+	fd = asking();
+	expect_all(fd, accepted());
+}
+
+/* As above, and the kernel wakes nobody before all is there. */
+Test(deadline_told, nor_one_with_a_low_water_mark)
+{
+	int fd, mark = 8;
+
+	start_with("timeout=50ms");
+	fd = asking();
+	cr_assert_eq(setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &mark, sizeof(mark)), 0);
+	expect_all(fd, accepted());
+}
+
 static void fill_backlog(void)
 {
 	cr_assert_eq(listen(listener, 0), 0);
@@ -726,12 +875,12 @@ static void handle(int number)
 	(void)number;
 }
 
-static _Atomic bool is_connected;
+static _Atomic bool has_ended;
 
 /* As long as it lasts: the first ones may come before it has begun. */
 static void *interrupt(void *target)
 {
-	while (!is_connected) {
+	while (!has_ended) {
 		struct timespec pause = { .tv_nsec = 5000000 };
 
 		nanosleep(&pause, NULL);
@@ -740,26 +889,42 @@ static void *interrupt(void *target)
 	return NULL;
 }
 
-/* connect() to a peer that does not answer; its error. */
-static int connect_under_signals(int flags)
+static ssize_t receive(int fd)
+{
+	char data[8];
+
+	return hook_recv(fd, data, sizeof(data), 0);
+}
+
+/* A call that the peer does not answer; its error. */
+static int fail_under_signals(int flags, int fd, ssize_t (*call)(int fd))
 {
 	struct sigaction action = { .sa_handler = handle, .sa_flags = flags };
 	pthread_t thread, self = pthread_self();
-	int fd, error;
+	int error;
 
-	fill_backlog();
-	fd = hook_socket(AF_INET, SOCK_STREAM, 0);
 	for (int number = 1; number < NSIG; number++)
 		if (number != SIGKILL && number != SIGSTOP)
 			signal(number, SIG_DFL);
 	sigaction(SIGUSR1, &action, NULL);
 	cr_assert_eq(pthread_create(&thread, NULL, interrupt, &self), 0);
 	errno = 0;
-	cr_expect_eq(connect_peer(fd), -1);
+	cr_expect_eq(call(fd), -1);
 	error = errno;
-	is_connected = true;
+	has_ended = true;
 	cr_assert_eq(pthread_join(thread, NULL), 0);
 	return error;
+}
+
+static ssize_t attempt(int fd)
+{
+	return connect_peer(fd);
+}
+
+static int connect_under_signals(int flags)
+{
+	fill_backlog();
+	return fail_under_signals(flags, hook_socket(AF_INET, SOCK_STREAM, 0), attempt);
 }
 
 /* Bounded calls are never restarted by the kernel: the program must not notice. */
@@ -773,6 +938,25 @@ Test(deadline_told, a_handler_that_interrupts_calls_interrupts_a_bounded_connect
 {
 	start_with("timeout=50s");
 	cr_expect_eq(connect_under_signals(0), EINTR);
+}
+
+Test(deadline_told, a_handler_that_restarts_calls_does_not_show_in_a_bounded_recv)
+{
+	start_with("timeout=300ms");
+	cr_expect_eq(fail_under_signals(SA_RESTART, asking(), receive), ETIMEDOUT);
+	cr_expect_eq(total(CELL_TOTAL_timeout), 1);
+}
+
+Test(deadline_told, a_handler_that_interrupts_calls_interrupts_a_bounded_recv)
+{
+	int fd;
+
+	start_with("timeout=50s");
+	fd = asking();
+	cr_expect_eq(fail_under_signals(0, fd, receive), EINTR);
+	cr_expect_eq(send(accepted(), "answer", 6, 0), 6);
+	cr_expect_eq(receive(fd), 6);
+	cr_expect_eq(total(CELL_TOTAL_success), 1);
 }
 
 /* The next signal's handler returns only when the time is over; and, where `completes` is set, when

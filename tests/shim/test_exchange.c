@@ -614,6 +614,8 @@ Test(exchange, a_fork_with_a_call_open_takes_the_connection_out_of_the_model)
 	cr_expect_eq(exchange_cancelled(&exchange).ended, OUTCOME_CANCELLED);
 	cr_expect_eq(exchange_cancelled(&exchange).ended, OUTCOME_NONE);
 	cr_expect_not(will_send(3, "GET /c").starts_call);
+	cr_expect(exchange_minds_receive(&exchange), "it keeps its place until then");
+	cr_expect_eq(receives(4, "200"), OUTCOME_NONE);
 	cr_expect_eq(closes(3000), OUTCOME_NONE);
 }
 

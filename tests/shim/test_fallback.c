@@ -9,10 +9,13 @@
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "core/clock.h"
 #include "core/control.h"
+#include "shim/exchange_awaited.h"
 #include "shim/fd_table.h"
 #include "shim/real.h"
 #include "shim/runtime.h"
@@ -24,17 +27,50 @@ __typeof__(close) hook_close;
 
 #define TARGET 9
 
-/* What connects come to: those to the target, and all others. */
+/* What connects come to: those to the target, those to nobody, and all others. */
 static int target_error, fallback_error;
-static int target_connects, fallback_connects;
+static int target_connects, disconnects, fallback_connects;
+static int interruptions; /* of those to others */
+static long bounded_ms;	  /* the last of them */
+static bool is_connected, is_late; /* a second peer is one too many; the target comes too late */
 static struct sockaddr_storage last;
+
+/* As the timer does. */
+static void be_late(int fd)
+{
+	struct exchange *exchange = &fd_table_find(fd)->exchange;
+
+	cr_assert(exchange_expiring(exchange));
+	cr_assert_eq(exchange_expire(exchange, true).ended, OUTCOME_TIMEOUT);
+}
+
+static long send_timeout_ms(int fd)
+{
+	struct timeval time = { 0 };
+	socklen_t size = sizeof(time);
+
+	getsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &time, &size);
+	return time.tv_sec * 1000 + time.tv_usec / 1000;
+}
 
 static int fake_connect(int fd, const struct sockaddr *address, socklen_t length)
 {
 	in_port_t port = ((const struct sockaddr_in *)address)->sin_port;
 	int error = port == htons(TARGET) ? target_error : fallback_error;
 
-	(void)fd;
+	if (address->sa_family == AF_UNSPEC) {
+		disconnects++;
+		is_connected = false;
+		return 0;
+	}
+	if (port == htons(TARGET) && is_late)
+		be_late(fd);
+	else if (port != htons(TARGET) && is_connected)
+		error = EISCONN;
+	if (port != htons(TARGET))
+		bounded_ms = send_timeout_ms(fd);
+	if (port != htons(TARGET) && interruptions && interruptions--)
+		error = EINTR;
 	cr_assert_leq(length, sizeof(last));
 	memset(&last, 0, sizeof(last));
 	memcpy(&last, address, length);
@@ -98,6 +134,14 @@ static uint64_t outcomes(void)
 static int fresh(int family)
 {
 	int fd = hook_socket(family, SOCK_STREAM, 0);
+
+	cr_assert_geq(fd, 0);
+	return fd;
+}
+
+static int fresh_non_blocking(void)
+{
+	int fd = hook_socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
 
 	cr_assert_geq(fd, 0);
 	return fd;
@@ -278,6 +322,129 @@ Test(fallback, it_may_be_a_target_of_another_rule_and_is_not_judged)
 	cr_expect_eq(connect_v4(fresh(AF_INET)), 0);
 }
 
+/* What has a peer, or had one. */
+
+static int connected_and_late(void)
+{
+	int fd;
+
+	start_with("timeout=1s volume=1000 fallback=10.0.0.7:81");
+	fd = fresh(AF_INET);
+	cr_assert_eq(connect_v4(fd), 0);
+	cr_assert_eq(hook_send(fd, "request", 7, 0), 7);
+	be_late(fd);
+	return fd;
+}
+
+Test(fallback, a_connection_that_was_late_stays_dead)
+{
+	int fd = connected_and_late();
+
+	cr_expect_eq(connect_v4(fd), -1, "what it was told already");
+	cr_expect_eq(errno, ETIMEDOUT);
+	cr_expect_eq(fallback_connects, 0);
+	cr_expect_eq(hook_send(fd, "request", 7, 0), -1, "and nothing is sent");
+	cr_expect_eq(errno, ETIMEDOUT);
+	cr_expect_eq(target_connects, 1);
+	cr_expect_eq(total(CELL_TOTAL_fallback), 0);
+}
+
+Test(fallback, what_has_a_peer_is_not_sent_elsewhere)
+{
+	struct sockaddr_in peer = {.sin_family = AF_INET, .sin_port = htons(TARGET)};
+	int fd = connected_and_late();
+
+	errno = ETIMEDOUT;
+	cr_expect_eq(fallback_connect(fd, (struct sockaddr *)&peer, sizeof(peer)), -1);
+	cr_expect_eq(errno, ETIMEDOUT);
+	cr_expect_eq(fallback_connects, 0);
+	cr_expect(exchange_has(&fd_table_find(fd)->exchange, EXCHANGE_TIMED_OUT));
+}
+
+Test(fallback, a_connection_that_was_cut_stays_dead)
+{
+	int fd;
+
+	start_with("fallback=10.0.0.7:81");
+	fd = fresh(AF_INET);
+	cr_assert_eq(connect_v4(fd), 0);
+	exchange_set(&fd_table_find(fd)->exchange, EXCHANGE_CUT);
+	target_error = ECONNRESET;
+	cr_expect_eq(connect_v4(fd), -1);
+	cr_expect_eq(errno, ECONNRESET);
+	cr_expect_eq(fallback_connects, 0);
+	cr_expect_eq(hook_send(fd, "request", 7, 0), -1);
+	cr_expect_eq(errno, ECONNRESET);
+}
+
+Test(fallback, an_attempt_of_an_earlier_call_ends_as_it_will)
+{
+	int fd;
+
+	start_with("fallback=10.0.0.7:81");
+	fd = fresh_non_blocking();
+	target_error = EINPROGRESS;
+	cr_expect_eq(connect_v4(fd), -1);
+	target_error = ECONNREFUSED;
+	cr_expect_eq(connect_v4(fd), -1, "how it went");
+	cr_expect_eq(errno, ECONNREFUSED);
+	cr_expect_eq(fallback_connects, 0);
+	cr_expect_eq(total(CELL_TOTAL_failure), 1);
+}
+
+Test(fallback, an_attempt_that_was_late_is_late_once)
+{
+	int fd;
+
+	start_with("timeout=1s volume=1000 fallback=10.0.0.7:81");
+	fd = fresh_non_blocking();
+	target_error = EINPROGRESS;
+	cr_expect_eq(connect_v4(fd), -1);
+	be_late(fd);
+	cr_expect_eq(connect_v4(fd), -1);
+	cr_expect_eq(errno, ETIMEDOUT);
+	cr_expect_eq(fallback_connects, 0);
+}
+
+Test(fallback, an_attempt_that_is_late_in_its_own_call_goes_there)
+{
+	start_with("timeout=1s volume=1000 fallback=10.0.0.7:81");
+	is_late = true;
+	cr_expect_eq(connect_v4(fresh(AF_INET)), 0);
+	cr_expect_eq(fallback_connects, 1);
+	cr_expect_eq(disconnects, 0);
+}
+
+Test(fallback, an_attempt_that_was_completed_when_it_was_late_goes_there)
+{
+	int fd;
+
+	start_with("timeout=1s volume=1000 fallback=10.0.0.7:81");
+	is_late = is_connected = true;
+	fd = fresh(AF_INET);
+	cr_expect_eq(connect_v4(fd), 0);
+	expect_last("10.0.0.7 81");
+	cr_expect_eq(disconnects, 1);
+	cr_expect_eq(hook_send(fd, "request", 7, 0), 7);
+}
+
+Test(fallback, what_was_closed_meanwhile_is_not_sent_there)
+{
+	struct sockaddr_in peer = {.sin_family = AF_INET, .sin_port = htons(TARGET)};
+	int fd, other;
+
+	start_with("timeout=1s volume=1000 fallback=10.0.0.7:81");
+	fd = fresh_non_blocking();
+	target_error = EINPROGRESS;
+	cr_expect_eq(connect_v4(fd), -1);
+	be_late(fd);
+	other = socket(AF_INET, SOCK_STREAM, 0);
+	cr_assert_eq(syscall(SYS_dup2, other, fd), fd, "out of sight");
+	errno = ETIMEDOUT;
+	cr_expect_eq(fallback_connect(fd, (struct sockaddr *)&peer, sizeof(peer)), -1);
+	cr_expect_eq(fallback_connects, 0);
+}
+
 /* Families. */
 
 Test(fallback, a_socket_of_ipv6_reaches_addresses_of_ipv4)
@@ -301,6 +468,71 @@ Test(fallback, a_socket_of_ipv4_reaches_its_own_alone)
 	cr_expect_eq(errno, ECONNREFUSED);
 	cr_expect_eq(fallback_connects, 0);
 	cr_expect_eq(total(CELL_TOTAL_fallback), 0);
+}
+
+Test(fallback, one_that_no_way_leads_to_is_no_fallback)
+{
+	start_with("volume=1000 fallback=10.0.0.7:81 fallback-concurrency=1");
+	target_error = ECONNREFUSED;
+	fallback_error = ENETUNREACH;
+	for (int i = 0; i < 3; i++) {
+		cr_expect_eq(connect_v6(fresh(AF_INET6), "::1"), -1);
+		cr_expect_eq(errno, ECONNREFUSED, "as without one");
+	}
+	cr_expect_eq(fallback_connects, 3, "and it holds no place");
+	cr_expect_eq(atomic_load(&cell_of("::1")->totals[CELL_TOTAL_fallback]), 0);
+	cr_expect_eq(atomic_load(&cell_of("::1")->totals[CELL_TOTAL_failure]), 3);
+}
+
+/* Its own time. */
+
+Test(fallback, one_that_hangs_is_bounded_as_its_target_is)
+{
+	int fd;
+
+	start_with("force=open timeout=1h fallback=10.0.0.7:81 fallback-concurrency=1");
+	fallback_error = EINPROGRESS;
+	fd = fresh(AF_INET);
+	cr_expect_eq(connect_v4(fd), -1, "what the kernel says when that time is over");
+	cr_expect_eq(errno, ETIMEDOUT);
+	cr_expect_geq(bounded_ms, 3600 * 1000);
+	cr_expect_eq(send_timeout_ms(fd), 0, "the program's own is back");
+	cr_expect_eq(disconnects, 1);
+	fallback_error = 0;
+	cr_expect_eq(connect_v4(fresh(AF_INET)), 0, "its place is free");
+}
+
+Test(fallback, one_that_is_interrupted_goes_on)
+{
+	start_with("force=open timeout=1h fallback=10.0.0.7:81");
+	interruptions = 2;
+	cr_expect_eq(connect_v4(fresh(AF_INET)), 0);
+	cr_expect_eq(fallback_connects, 3);
+	cr_expect_leq(bounded_ms, 3600 * 1000 + 1000);
+	interruptions = 1;
+	fallback_error = EALREADY;
+	cr_expect_eq(connect_v4(fresh(AF_INET)), -1, "its time is over when it is made again");
+	cr_expect_eq(errno, ETIMEDOUT);
+	cr_expect_eq(total(CELL_TOTAL_fallback), 2);
+}
+
+Test(fallback, one_that_does_not_block_is_not_bounded)
+{
+	start_with("force=open timeout=1h fallback=10.0.0.7:81");
+	fallback_error = EINPROGRESS;
+	cr_expect_eq(connect_v4(fresh_non_blocking()), -1);
+	cr_expect_eq(errno, EINPROGRESS);
+	cr_expect_eq(bounded_ms, 0);
+	cr_expect_eq(disconnects, 0);
+}
+
+Test(fallback, without_a_timeout_it_is_not_bounded)
+{
+	start_with("force=open fallback=10.0.0.7:81");
+	interruptions = 1;
+	cr_expect_eq(connect_v4(fresh(AF_INET)), -1);
+	cr_expect_eq(errno, EINTR);
+	cr_expect_eq(bounded_ms, 0);
 }
 
 /* Its own limit. */

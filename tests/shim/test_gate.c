@@ -49,6 +49,7 @@ static void start_with(const char *rules)
 {
 	real()->shutdown = fake_shutdown;
 	real()->getsockopt = fake_getsockopt;
+	runtime.pid = (uint32_t)getpid();
 	config_load_text(&runtime.config, "test", rules, strlen(rules));
 	cr_assert_eq(runtime.config.problem_count, 0, "%s", runtime.config.problems[0].text);
 	runtime.segment = segment_open_private();
@@ -555,6 +556,61 @@ Test(gate, fork_cancels_open_calls_once_and_keeps_idle_connections)
 	send_on(FD + 1, 16);
 	receive_on(FD + 1, 16);
 	cr_expect_eq(total(CELL_TOTAL_success), 2);
+}
+
+/* Another connect to the same target, by whoever does not wait. */
+static bool is_place_free(void)
+{
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+	struct gate gate;
+	bool is_free;
+
+	cr_assert_geq(fd, 0);
+	gate_born(fd, AF_INET, SOCK_STREAM);
+	is_free = ask(&gate, fd, "127.0.0.1", 9);
+	gate_close(fd);
+	close(fd);
+	return is_free;
+}
+
+static void start_limited_call(void)
+{
+	start_with("break PAY = 127.0.0.1:9 concurrency=1 volume=1000\n");
+	gate_born(FD, AF_INET, SOCK_STREAM);
+	connect_fd(FD);
+	send_on(FD, 16);
+	cr_assert_not(is_place_free());
+	gate_fork_parent();
+	cr_expect_eq(total(CELL_TOTAL_cancelled), 1);
+}
+
+Test(gate_fork, a_call_that_goes_on_keeps_its_place_until_its_answer)
+{
+	start_limited_call();
+	cr_expect_not(is_place_free());
+	errno = EAGAIN;
+	receive_on(FD, -1);
+	cr_expect_not(is_place_free(), "no answer yet");
+	receive_on(FD, 1);
+	cr_expect(is_place_free());
+	send_on(FD, 16);
+	gate_close(FD);
+	cr_expect_eq(total(CELL_TOTAL_success), 0, "it is not judged any more");
+}
+
+Test(gate_fork, a_call_that_goes_on_keeps_its_place_until_no_answer_can_come)
+{
+	start_limited_call();
+	receive_on(FD, 0);
+	cr_expect(is_place_free());
+}
+
+Test(gate_fork, a_call_that_goes_on_keeps_its_place_until_its_connection_ends)
+{
+	start_limited_call();
+	gate_close(FD);
+	cr_expect(is_place_free());
+	cr_expect_eq(total(CELL_TOTAL_cancelled), 2, "this call, and the one that found a place");
 }
 
 Test(gate, a_forked_child_reports_nothing_of_its_parent)

@@ -148,6 +148,52 @@ Test(holder, what_was_held_before_an_exec_is_void)
 	cr_expect(take(&place));
 }
 
+/* All seats are its parent's, who lives. */
+static void take_all_seats(seat_t *ret_last)
+{
+	struct seat_owner other = { .pid = (uint32_t)getppid() };
+
+	for (int i = 0; i < SEAT_COUNT; i++) {
+		*ret_last = seat_take(&runtime.segment->seats, other, NULL);
+		cr_assert_neq(*ret_last, 0);
+	}
+}
+
+Test(holder, a_process_without_a_seat_is_counted_and_limits_nothing)
+{
+	struct bulkhead bulkhead;
+	seat_t last;
+	place_t place;
+
+	take_all_seats(&last);
+	bulkhead = the_bulkhead();
+	cr_expect_eq(bulkhead_take(&bulkhead, holder_ready(), 1, &place), BULKHEAD_NO_ROOM);
+	cr_expect_eq(own_seat(), 0);
+	cr_expect_eq(atomic_load(&runtime.segment->header.unseated), 1);
+}
+
+Test(holder, whoever_found_no_seat_looks_again_but_not_with_every_call)
+{
+	uint64_t began_ns;
+	seat_t last, early;
+
+	do {
+		atomic_store(&runtime.segment->header.unseated, 0);
+		memset(&runtime.segment->seats, 0, sizeof(runtime.segment->seats));
+		take_all_seats(&last);
+		holder_forked();
+		began_ns = clock_coarse_ns();
+		cr_assert_eq(own_seat(), 0);
+		seat_leave(&runtime.segment->seats, last);
+		early = own_seat();
+	} while (clock_coarse_ns() - began_ns >= SECOND_NS / 5);
+	cr_expect_eq(early, 0);
+	while (!own_seat())
+		sched_yield();
+	cr_expect_geq(clock_coarse_ns() - began_ns, SECOND_NS / 5);
+	cr_expect_eq(atomic_load(&runtime.segment->header.unseated), 1);
+}
+
 Test(holder, a_place_that_is_given_back_can_be_taken_again)
 {
 	place_t place, other;
@@ -187,7 +233,7 @@ Test(holder, a_place_given_back_since_is_no_wait)
 	since = holder_wait_begins(cell);
 	holder_give(cell, place);
 	cr_expect_neq(atomic_load(&cell->released), since);
-	cr_expect(holder_wait(cell, since, clock_now_ns() + 3600 * SECOND_NS));
+	cr_expect_eq(holder_wait(cell, since, clock_now_ns() + 3600 * SECOND_NS), HOLDER_WAITED);
 }
 
 /* Of those who wait. */
@@ -203,7 +249,7 @@ static void *wait_for_place(void *since)
 	return NULL;
 }
 
-static bool is_asleep(pid_t id)
+static char state_of(pid_t id)
 {
 	char path[64], text[256] = "";
 	const char *at;
@@ -214,7 +260,12 @@ static bool is_asleep(pid_t id)
 	cr_assert(file && fgets(text, sizeof(text), file));
 	fclose(file);
 	at = strrchr(text, ')');
-	return at && at[2] == 'S';
+	return at ? at[2] : '\0';
+}
+
+static bool is_asleep(pid_t id)
+{
+	return state_of(id) == 'S';
 }
 
 Test(holder, a_place_given_back_wakes_all_who_wait)
@@ -263,14 +314,16 @@ Test(holder, a_wait_ends_with_its_time)
 	uint64_t until_ns = clock_now_ns() + 20000000;
 
 	while (clock_now_ns() < until_ns)
-		cr_assert(holder_wait(cell, holder_wait_begins(cell), until_ns));
-	cr_expect(holder_wait(cell, holder_wait_begins(cell), until_ns), "it is over");
+		cr_assert_eq(holder_wait(cell, holder_wait_begins(cell), until_ns), HOLDER_WAITED);
+	cr_expect_eq(holder_wait(cell, holder_wait_begins(cell), until_ns), HOLDER_WAITED,
+			"it is over");
 }
 
 /* The dead give nothing back: somebody has to look. */
 Test(holder, a_wait_is_no_longer_than_until_the_next_look_for_the_dead)
 {
-	cr_expect(holder_wait(cell, holder_wait_begins(cell), clock_now_ns() + 3600 * SECOND_NS));
+	cr_expect_eq(holder_wait(cell, holder_wait_begins(cell), clock_now_ns() + 3600 * SECOND_NS),
+			HOLDER_WAITED);
 }
 
 Test(holder, under_a_filter_nobody_waits_or_is_woken)
@@ -281,7 +334,8 @@ Test(holder, under_a_filter_nobody_waits_or_is_woken)
 	cr_assert(take(&place));
 	since = holder_wait_begins(cell);
 	own_calls_forbid();
-	cr_expect_not(holder_wait(cell, since, clock_now_ns() + 3600 * SECOND_NS));
+	cr_expect_eq(holder_wait(cell, since, clock_now_ns() + 3600 * SECOND_NS),
+			HOLDER_FORBIDDEN);
 	holder_give(cell, place);
 	cr_expect_eq(in_flight(), 0, "but places come back");
 	cr_expect_eq(atomic_load(&own_calls.calling), 0);
@@ -337,6 +391,49 @@ Test(holder, places_of_the_dead_come_back_and_those_of_the_living_do_not)
 	cr_expect_not(holder_reclaim(&bulkhead, now_ns + 2 * SECOND_NS), "nothing more");
 }
 
+Test(holder, a_process_that_nobody_has_reaped_is_dead)
+{
+	struct bulkhead bulkhead = the_bulkhead();
+	pid_t child = child_holds();
+	siginfo_t info;
+
+	kill(child, SIGKILL);
+	cr_assert_eq(waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT), 0);
+	cr_expect(holder_reclaim(&bulkhead, SECOND_NS));
+	cr_expect_eq(in_flight(), 0);
+	waitpid(child, NULL, 0);
+}
+
+static void *stay(void *nothing)
+{
+	for (;;)
+		pause();
+	return nothing;
+}
+
+/* The kernel shows its first thread as it shows the dead. */
+Test(holder, a_process_whose_main_thread_has_ended_is_alive)
+{
+	struct bulkhead bulkhead = the_bulkhead();
+	pthread_t thread;
+	place_t place;
+	pid_t child = fork();
+
+	if (child == 0) {
+		holder_forked();
+		runtime.pid = (uint32_t)getpid();
+		if (!take(&place) || pthread_create(&thread, NULL, stay, NULL))
+			_exit(1);
+		syscall(SYS_exit, 0);
+	}
+	while (state_of(child) != 'Z')
+		sched_yield();
+	cr_assert_eq(waitpid(child, NULL, WNOHANG), 0);
+	cr_expect_not(holder_reclaim(&bulkhead, SECOND_NS));
+	cr_expect_eq(in_flight(), 1);
+	end(child);
+}
+
 Test(holder, the_dead_are_looked_for_five_times_a_second)
 {
 	struct bulkhead bulkhead = the_bulkhead();
@@ -347,6 +444,26 @@ Test(holder, the_dead_are_looked_for_five_times_a_second)
 	end(child);
 	cr_expect_not(holder_reclaim(&bulkhead, now_ns + SECOND_NS / 5 - 1));
 	cr_expect(holder_reclaim(&bulkhead, now_ns + SECOND_NS / 5));
+}
+
+Test(holder, a_full_bulkhead_keeps_nobody_from_looking_at_another)
+{
+	struct bulkhead dead = the_bulkhead();
+	struct bulkhead busy = bulkhead_of(holder_ready(), HASH, BULKHEAD_CONNECTIONS);
+	place_t place;
+
+	end(child_holds());
+	cr_assert_eq(bulkhead_take(&busy, holder_ready(), 1, &place), BULKHEAD_TAKEN);
+	cr_expect_not(holder_reclaim(&busy, SECOND_NS));
+	cr_expect(holder_reclaim(&dead, SECOND_NS));
+	cr_expect_eq(in_flight(), 0);
+}
+
+Test(holder, where_nothing_was_ever_held_nobody_is_looked_for)
+{
+	struct bulkhead none = bulkhead_of(holder_ready(), HASH, BULKHEAD_FALLBACK);
+
+	cr_expect_not(holder_reclaim(&none, SECOND_NS));
 }
 
 Test(holder, under_a_filter_the_dead_are_not_looked_for)

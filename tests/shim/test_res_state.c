@@ -42,6 +42,28 @@ Test(res_state, nor_does_res_init)
 	cr_assert_not(res_state_is_changed());
 }
 
+/* What libc's first query leaves: where it finds nothing it copies each IPv4 server. */
+static void copy_servers(void)
+{
+	for (int i = 0; i < _res.nscount; i++) {
+		struct sockaddr_in6 *copy = _res._u._ext.nsaddrs[i];
+
+		if (_res.nsaddr_list[i].sin_family != AF_INET)
+			continue;
+		if (!copy)
+			copy = calloc(1, sizeof(*copy));
+		memcpy(copy, &_res.nsaddr_list[i], sizeof(_res.nsaddr_list[i]));
+		_res._u._ext.nsaddrs[i] = copy;
+	}
+}
+
+Test(res_state, nor_does_a_query_of_libcs_own)
+{
+	cr_assert_eq(res_init(), 0);
+	copy_servers();
+	cr_assert_not(res_state_is_changed());
+}
+
 static void set_options(void)
 {
 	_res.options |= RES_USE_DNSSEC;
@@ -73,6 +95,19 @@ static void set_server(void)
 	_res.nsaddr_list[0] = (struct sockaddr_in){.sin_family = AF_INET,
 			.sin_port = htons(5353),
 			.sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+}
+
+/* In libc's copy alone, from which it reads. */
+static void set_server_copy(void)
+{
+	struct sockaddr_in server = {.sin_family = AF_INET,
+			.sin_port = htons(5353),
+			.sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+
+	copy_servers();
+	if (!_res._u._ext.nsaddrs[0])
+		_res._u._ext.nsaddrs[0] = calloc(1, sizeof(struct sockaddr_in6));
+	memcpy(_res._u._ext.nsaddrs[0], &server, sizeof(server));
 }
 
 static void set_more_servers(void)
@@ -108,7 +143,7 @@ static void *change_on_own_thread(void *change)
 Test(res_state, every_field_that_a_program_may_set_counts)
 {
 	static void (*changes[])(void) = {set_options, set_no_search, set_time, set_tries, set_dots,
-			set_server, set_more_servers, set_search, set_sorting};
+			set_server, set_server_copy, set_more_servers, set_search, set_sorting};
 	pthread_t thread;
 
 	for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <pthread.h>
+#include <resolv.h>
 #include <semaphore.h>
 #include <string.h>
 #include <time.h>
@@ -547,6 +548,70 @@ Test(resolve_cache, the_gethostbyname_family_is_served_as_well)
 	compare_entry(hook_gethostbyname2("db.internal", AF_INET));
 	cr_assert_eq(atomic_load(&libc.calls), 2);
 	cr_assert_eq(total(CELL_TOTAL_cached), 2);
+}
+
+/* Every way to ask, once. */
+static void ask_all(void)
+{
+	struct hostent entry, *result = NULL;
+	char buffer[512];
+	int h_error;
+
+	get();
+	hook_gethostbyname("db.internal");
+	hook_gethostbyname2("db.internal", AF_INET);
+	hook_gethostbyname_r("db.internal", &entry, buffer, sizeof(buffer), &result, &h_error);
+	hook_gethostbyname2_r("db.internal", AF_INET, &entry, buffer, sizeof(buffer), &result,
+			&h_error);
+}
+
+Test(resolve_cache, who_has_a_resolver_state_of_his_own_neither_takes_nor_leaves_an_answer)
+{
+	int asked;
+
+	cr_assert_eq(res_init(), 0);
+	ask_all();
+	asked = atomic_load(&libc.calls);
+	ask_all();
+	cr_assert_eq(atomic_load(&libc.calls), asked, "all are kept");
+	_res.ndots++;
+	ask_all();
+	cr_assert_eq(atomic_load(&libc.calls), asked + 5);
+	strcpy(libc.address, "10.9.9.9");
+	cr_assert_str_eq(get(), "10.9.9.9");
+	_res.ndots--;
+	cr_assert_str_eq(get(), "10.1.2.3");
+	cr_assert_eq(atomic_load(&libc.calls), asked + 6);
+}
+
+Test(resolve_cache, after_a_move_to_other_namespaces_libc_is_asked)
+{
+	int asked;
+
+	ask_all();
+	asked = atomic_load(&libc.calls);
+	resolver_moved();
+	errno = EDOM;
+	ask_all();
+	cr_assert_eq(errno, EDOM);
+	ask_all();
+	cr_assert_eq(atomic_load(&libc.calls), asked + 10);
+}
+
+Test(resolve_stale, an_answer_from_elsewhere_does_not_stand_in)
+{
+	cr_assert_eq(res_init(), 0);
+	ask_all();
+	libc.error = EAI_AGAIN;
+	libc.h_error = TRY_AGAIN;
+	_res.ndots++;
+	cr_assert_str_eq(get(), AGAIN);
+	cr_assert_null(hook_gethostbyname("db.internal"));
+	_res.ndots--;
+	cr_assert_str_eq(get(), "10.1.2.3");
+	resolver_moved();
+	cr_assert_str_eq(get(), AGAIN);
+	cr_assert_null(hook_gethostbyname("db.internal"));
 }
 
 /* As the program last looked it up, it must be known when the address is connected to. */

@@ -5,10 +5,12 @@
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "core/clock.h"
 #include "shim/own_call.h"
 #include "shim/runtime.h"
 #include "shim/thread.h"
@@ -158,6 +160,75 @@ Test(thread, there_are_only_so_many)
 	thread_release();
 	cr_assert_eq(atomic_load(&ended), 256);
 	cr_assert_eq(thread_start(&plan), 0);
+}
+
+/* Each sleep of this thread takes a millisecond more: twenty thousand of them, twenty seconds. */
+static void sleep_long(void)
+{
+	cr_assert_eq(prctl(PR_SET_TIMERSLACK, 1000000), 0);
+}
+
+static void stay(void *nothing)
+{
+	(void)nothing;
+	while (!atomic_load(&leave))
+		usleep(1000);
+	atomic_fetch_add(&ended, 1);
+}
+
+Test(thread, a_hold_waits_for_a_second_of_the_clock)
+{
+	struct thread_plan staying = plan;
+	uint64_t began_ns;
+
+	staying.run = stay;
+	for (int i = 0; i < 3; i++)
+		cr_assert_eq(thread_start(&staying), 0);
+	sleep_long();
+	began_ns = clock_now_ns();
+	thread_hold();
+	cr_expect_geq(clock_now_ns() - began_ns, 1000000000ull);
+	cr_expect_lt(clock_now_ns() - began_ns, 10000000000ull);
+	atomic_store(&leave, true);
+	thread_release();
+	while (atomic_load(&ended) < 3)
+		sched_yield();
+}
+
+static void *call_long(void *nothing)
+{
+	cr_assert(own_calls_begin());
+	atomic_store(&running, 1);
+	stay(nothing);
+	own_calls_end();
+	return NULL;
+}
+
+Test(thread, who_sets_a_filter_waits_for_a_second_of_the_clock)
+{
+	pthread_t thread;
+	uint64_t began_ns;
+
+	cr_assert_eq(pthread_create(&thread, NULL, call_long, NULL), 0);
+	while (!atomic_load(&running))
+		sched_yield();
+	sleep_long();
+	began_ns = clock_now_ns();
+	own_calls_forbid();
+	cr_expect_geq(clock_now_ns() - began_ns, 1000000000ull);
+	cr_expect_lt(clock_now_ns() - began_ns, 10000000000ull);
+	atomic_store(&leave, true);
+	pthread_join(thread, NULL);
+}
+
+Test(thread, who_was_stopped_while_he_waited_has_not_waited)
+{
+	struct own_wait wait = { .until_ns = 1 };
+
+	for (int i = 0; i < 20; i++)
+		cr_assert(own_wait_step(&wait));
+	while (own_wait_step(&wait))
+		;
 }
 
 #define LARGE (1024 * 1024)
