@@ -33,12 +33,15 @@ bool fault_record_is_over(const struct fault_record *record, uint64_t now_ns)
 	return ends_ns && ends_ns <= now_ns;
 }
 
+bool fault_record_clear(struct fault_record *record, uint64_t key)
+{
+	return words_store((char *)record + COUNTERS_BEGIN, NULL, COUNTERS_END - COUNTERS_BEGIN,
+			&record->key, key);
+}
+
 void fault_record_begin_anew(struct fault_record *record, uint64_t now_ns)
 {
-	uint64_t key = atomic_load_explicit(&record->key, memory_order_relaxed);
-
-	words_store((char *)record + COUNTERS_BEGIN, NULL, COUNTERS_END - COUNTERS_BEGIN,
-			&record->key, key);
+	fault_record_clear(record, load(&record->key));
 	atomic_store_explicit(&record->began_ns, now_ns, memory_order_relaxed);
 }
 

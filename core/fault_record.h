@@ -53,6 +53,9 @@ bool fault_record_is_over(const struct fault_record *record, uint64_t now_ns);
 /* Has no process used it for FAULT_FORGOTTEN_NS? */
 bool fault_record_is_forgotten(const struct fault_record *record, uint64_t now_ns);
 
+/* Sets all that it counts to 0, as long as its key is `key`; false: it no longer is. */
+bool fault_record_clear(struct fault_record *record, uint64_t key);
+
 /* Its numbers begin at 1 again, its time at now_ns; unless it becomes another rule's meanwhile. */
 void fault_record_begin_anew(struct fault_record *record, uint64_t now_ns);
 

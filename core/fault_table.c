@@ -8,7 +8,6 @@
  */
 #include "core/fault_table.h"
 
-#include <stddef.h>
 #include <string.h>
 
 #include "core/text.h"
@@ -24,11 +23,6 @@ enum record_state { RECORD_FREE, RECORD_CLAIMING, RECORD_LIVE, RECORD_VACANT };
 /* Of rules added by hand, which no run has. */
 #define RUN_ADDED UINT64_MAX
 #define MAX_ROUNDS 32
-
-#define COUNTERS_BEGIN offsetof(struct fault_record, connections)
-#define COUNTERS_END offsetof(struct fault_record, name)
-
-static_assert(COUNTERS_BEGIN % 8 == 0 && COUNTERS_END % 8 == 0, "counters are whole words");
 
 /* A rule on its way to its record. */
 struct search {
@@ -163,8 +157,7 @@ static bool store(const struct search *search, struct fault_record *record, uint
 	return words_store(&record->began_ns, &search->now_ns, 8, guard, claimed) &&
 		words_store(&record->used_ns, &search->now_ns, 8, guard, claimed) &&
 		words_store(&record->ends_ns, &search->ends_ns, 8, guard, claimed) &&
-		words_store((char *)record + COUNTERS_BEGIN, NULL, COUNTERS_END - COUNTERS_BEGIN,
-			guard, claimed) &&
+		fault_record_clear(record, claimed) &&
 		words_store(record->name, search->name, sizeof(record->name), guard, claimed) &&
 		words_store(record->text, search->text, sizeof(record->text), guard, claimed);
 }
