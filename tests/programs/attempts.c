@@ -100,6 +100,38 @@ static void asked_by_send(void)
 	SAY(close(fd));
 }
 
+static void say_peer(int fd, socklen_t size)
+{
+	struct sockaddr_in peer = { 0 }, address = address_listening();
+
+	SAY(getpeername(fd, as_sockaddr(&peer), &size));
+	printf("%u bytes, family %d, %s port\n", size, peer.sin_family,
+			peer.sin_port == address.sin_port ? "its" : "no");
+}
+
+/* As programs do that take a peer for the sign of success. */
+static void asked_by_peer(void)
+{
+	struct sockaddr_in address = address_listening(), dead = address_refusing();
+	int fd = stream_socket(SOCK_NONBLOCK);
+
+	say_peer(fd, sizeof(address));
+	SAY(connect(fd, as_sockaddr(&address), sizeof(address)));
+	wait_writable(fd);
+	say_peer(fd, sizeof(address));
+	say_peer(fd, sizeof(address.sin_family));
+	say_peer(fd, (socklen_t)-1);
+	SAY(getpeername(fd, NULL, &(socklen_t){ sizeof(address) }));
+	SAY(close(fd));
+	say_peer(fd, sizeof(address));
+	fd = stream_socket(SOCK_NONBLOCK);
+	SAY(connect(fd, as_sockaddr(&dead), sizeof(dead)));
+	wait_writable(fd);
+	say_peer(fd, sizeof(address));
+	say_error(fd);
+	SAY(close(fd));
+}
+
 static void by_syscall(void)
 {
 	struct sockaddr_in address = address_listening();
@@ -419,6 +451,7 @@ int main(int argc, char *argv[])
 		SCENE(nonblocking_refused),
 		SCENE(asked_by_second_connect),
 		SCENE(asked_by_send),
+		SCENE(asked_by_peer),
 		SCENE(by_syscall),
 		SCENE(disconnects),
 		SCENE(fast_open),
