@@ -7,6 +7,8 @@
 #include <stdint.h>
 #include <time.h>
 
+#define CLOCK_SECOND_NS 1000000000ull
+
 /* Reads the clocks by `source` from now on; NULL: by clock_gettime() as the loader bound it. That
  * may be another preload's, whose time is made up; processes share times, and so must share the
  * clock. */
@@ -30,6 +32,13 @@ uint64_t clock_unix_seconds(void);
 static inline uint64_t clock_elapsed_ns(uint64_t earlier_ns, uint64_t later_ns)
 {
 	return later_ns > earlier_ns ? later_ns - earlier_ns : 0;
+}
+
+/* A duration as system calls take it. */
+static inline struct timespec clock_timespec(uint64_t ns)
+{
+	return (struct timespec){ .tv_sec = (time_t)(ns / CLOCK_SECOND_NS),
+		.tv_nsec = (long)(ns % CLOCK_SECOND_NS) };
 }
 
 #endif

@@ -2,21 +2,13 @@
 #include "shim/barrier.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <sys/socket.h>
 
 #include "core/clock.h"
-#include "shim/below.h"
 #include "shim/held_attempt.h"
 #include "shim/hold.h"
 #include "shim/meeting.h"
-#include "shim/signals.h"
-#include "shim/socket_ask.h"
-
-#define SECOND_NS 1000000000ull
-
-/* It ends and changes threads by these two; no program handles them. */
-#define SIGNALS_OF_LIBC (3ull << 31)
+#include "shim/socket_wait.h"
 
 /* Connecting still, as far as the program may know. */
 static bool wait_for_attempt(struct crossing *crossing)
@@ -59,38 +51,20 @@ static bool meet_all(struct crossing *crossing)
 	return true;
 }
 
-/* Waits as the program's own recv does: to its SO_RCVTIMEO, and a thread may be cancelled. */
-static bool wait_for_data(struct crossing *crossing, uint64_t end_ns)
-{
-	struct pollfd entry = { .fd = crossing->sight.fd, .events = POLLIN | POLLRDHUP };
-
-	for (;;) {
-		uint64_t rest_ns = clock_elapsed_ns(clock_now_ns(), end_ns);
-		struct timespec rest = { .tv_sec = (time_t)(rest_ns / SECOND_NS),
-			.tv_nsec = (long)(rest_ns % SECOND_NS) };
-		int result = below()->ppoll(&entry, 1, end_ns ? &rest : NULL, NULL);
-
-		if (result > 0)
-			return true;
-		if (result == 0)
-			return crossing_answer(crossing, -1, EAGAIN);
-		if (errno != EINTR || signals_interrupting(~SIGNALS_OF_LIBC))
-			return crossing_answer(crossing, -1, errno);
-	}
-}
-
 /* The answer comes late: nothing is taken before, so that nothing is lost. */
 static bool wait_for_answer(struct crossing *crossing)
 {
 	uint64_t due_ns;
+	int error;
 
 	if (!crossing->sight.is_blocking) {
 		if (!crossing_is_ready(crossing) || !arrival_answer_ns(&crossing->sight))
 			return true;
 		return crossing_answer_again(crossing);
 	}
-	if (!wait_for_data(crossing, crossing_end_ns(crossing)))
-		return false;
+	error = socket_wait(crossing->sight.fd, crossing_end_ns(crossing));
+	if (error)
+		return crossing_answer(crossing, -1, error);
 	crossing->sight.now_ns = clock_now_ns();
 	due_ns = arrival_answer_ns(&crossing->sight);
 	return !due_ns || crossing_sleep(crossing, due_ns);

@@ -8,12 +8,12 @@
 #include <sys/syscall.h>
 #include <sys/time.h>
 
+#include "core/clock.h"
 #include "shim/own_call.h"
 #include "shim/raw.h"
 #include "shim/real.h"
 #include "shim/signals.h"
 
-#define SECOND_NS 1000000000ull
 #define SECOND_US 1000000ull
 #define TICK_US   10000ull /* of the slowest kernel */
 
@@ -116,22 +116,13 @@ static bool may_await(int fd, uint64_t duration_ns, uint64_t *ret_own_us)
 /* The kernel never lets a call go on that the program itself has bounded. */
 static bool is_interrupted(uint64_t own_us)
 {
-	bool is_shown;
-
-	if (own_us || !own_calls_begin())
-		return true;
-	is_shown = signals_may_interrupt();
-	own_calls_end();
-	return is_shown;
+	return own_us || signals_may_interrupt();
 }
 
 enum bound_waited bound_await(int fd, uint64_t duration_ns)
 {
 	struct pollfd entry = { .fd = fd, .events = POLLIN };
-	struct timespec time = {
-		.tv_sec = (time_t)(duration_ns / SECOND_NS),
-		.tv_nsec = (long)(duration_ns % SECOND_NS),
-	};
+	struct timespec time = clock_timespec(duration_ns);
 	int error = errno, result;
 	uint64_t own_us = 0;
 

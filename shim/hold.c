@@ -1,17 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "shim/hold.h"
 
+#include "shim/below.h"
 #include "shim/hold_epoll.h"
 #include "shim/hold_poll.h"
 #include "shim/hold_select.h"
-#include "shim/real.h"
-
-/* Hooks on other threads read the entries meanwhile. */
-#define REPLACE(name, by) \
-	do { \
-		__typeof__(name) *function = by; \
-		__atomic_store_n(&real_table.name, function, __ATOMIC_RELEASE); \
-	} while (0)
 
 bool hold_start(hold_ask *ask)
 {

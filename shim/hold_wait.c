@@ -9,7 +9,6 @@
 #include "shim/timer.h"
 #include "shim/withheld.h"
 
-#define NS_PER_S  1000000000ull
 #define NS_PER_MS 1000000ull
 #define NS_PER_US 1000ull
 
@@ -28,10 +27,11 @@ bool hold_wait_of_timespec(const struct timespec *timeout, uint64_t *ret_ns)
 	*ret_ns = FOR_EVER;
 	if (!timeout)
 		return true;
-	if (timeout->tv_sec < 0 || timeout->tv_nsec < 0 || timeout->tv_nsec >= (long)NS_PER_S)
+	if (timeout->tv_sec < 0 || timeout->tv_nsec < 0 ||
+			timeout->tv_nsec >= (long)CLOCK_SECOND_NS)
 		return false;
-	if ((uint64_t)timeout->tv_sec < FOR_EVER / NS_PER_S)
-		*ret_ns = (uint64_t)timeout->tv_sec * NS_PER_S + (uint64_t)timeout->tv_nsec;
+	if ((uint64_t)timeout->tv_sec < FOR_EVER / CLOCK_SECOND_NS)
+		*ret_ns = (uint64_t)timeout->tv_sec * CLOCK_SECOND_NS + (uint64_t)timeout->tv_nsec;
 	return true;
 }
 
@@ -71,7 +71,7 @@ struct timespec *hold_wait_timespec(uint64_t until_ns, uint64_t now_ns, struct t
 
 	if (until_ns == FOR_EVER)
 		return NULL;
-	*room = (struct timespec){ (time_t)(left_ns / NS_PER_S), (long)(left_ns % NS_PER_S) };
+	*room = clock_timespec(left_ns);
 	return room;
 }
 

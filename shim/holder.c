@@ -21,7 +21,6 @@
 
 #define RECLAIM_NS 200000000ull
 #define RETRY_NS   200000000ull
-#define NS_PER_S   1000000000ull
 #define WAITS	   1u /* in cell->released: somebody waits; the rest counts */
 #define STAT_SIZE  512 /* the first 22 fields fit */
 
@@ -182,13 +181,9 @@ uint32_t holder_wait_begins(struct cell *cell)
 
 static enum holder_wait interrupted(void)
 {
-	bool is_by_handler;
-
-	if (!own_calls_begin())
+	if (own_calls_are_forbidden())
 		return HOLDER_FORBIDDEN;
-	is_by_handler = signals_may_interrupt();
-	own_calls_end();
-	return is_by_handler ? HOLDER_INTERRUPTED : HOLDER_WAITED;
+	return signals_may_interrupt() ? HOLDER_INTERRUPTED : HOLDER_WAITED;
 }
 
 enum holder_wait holder_wait(struct cell *cell, uint32_t since, uint64_t until_ns)
@@ -201,7 +196,7 @@ enum holder_wait holder_wait(struct cell *cell, uint32_t since, uint64_t until_n
 	/* The dead give nothing back: somebody has to look. */
 	if (left_ns > RECLAIM_NS)
 		left_ns = RECLAIM_NS;
-	wait = (struct timespec){ (time_t)(left_ns / NS_PER_S), (long)(left_ns % NS_PER_S) };
+	wait = clock_timespec(left_ns);
 	if (raw_syscall(SYS_futex, (long)&cell->released, FUTEX_WAIT, since, (long)&wait, 0, 0) ==
 			-EINTR)
 		return interrupted();

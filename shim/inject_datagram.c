@@ -11,14 +11,9 @@
 #include "shim/inject_choose.h"
 #include "shim/inside.h"
 #include "shim/own_call.h"
-#include "shim/signals.h"
 #include "shim/socket_ask.h"
+#include "shim/socket_wait.h"
 #include "shim/vectors.h"
-
-#define SECOND_NS 1000000000ull
-
-/* It ends and changes threads by these two; no program handles them. */
-#define SIGNALS_OF_LIBC (3ull << 31)
 
 enum datagram {
 	DATAGRAM_PASSES,
@@ -201,28 +196,6 @@ int datagram_send_many(int fd, struct mmsghdr *messages, unsigned int count, int
 	return done ? (int)done : -1;
 }
 
-/* Waits as the program's own call would; false: errno says how that ended. */
-static bool wait_for_one(int fd, uint64_t end_ns)
-{
-	struct pollfd entry = { .fd = fd, .events = POLLIN };
-
-	for (;;) {
-		uint64_t rest_ns = clock_elapsed_ns(clock_now_ns(), end_ns);
-		struct timespec rest = { .tv_sec = (time_t)(rest_ns / SECOND_NS),
-			.tv_nsec = (long)(rest_ns % SECOND_NS) };
-		int result = below()->ppoll(&entry, 1, end_ns ? &rest : NULL, NULL);
-
-		if (result > 0)
-			return true;
-		if (result == 0) {
-			errno = EAGAIN;
-			return false;
-		}
-		if (errno != EINTR || signals_interrupting(~SIGNALS_OF_LIBC))
-			return false;
-	}
-}
-
 /* Of the datagram that is next; length 0: there is none, or its sender is not told. */
 static socklen_t sender_of_next(int fd, struct sockaddr_storage *ret)
 {
@@ -333,8 +306,10 @@ static enum datagram receives(int fd, int flags)
 	struct fate fate;
 
 	for (;;) {
-		if (is_blocking && !wait_for_one(fd, end_ns))
-			return DATAGRAM_FAILS;
+		int error = is_blocking ? socket_wait(fd, end_ns) : 0;
+
+		if (error)
+			return fail(error);
 		if (!socket_readiness(fd, POLLIN))
 			return DATAGRAM_PASSES;
 		now_ns = clock_now_ns();
@@ -365,7 +340,7 @@ ssize_t datagram_receive(int fd, struct msghdr *message, int flags)
 int datagram_receive_many(int fd, struct mmsghdr *messages, unsigned int count, int flags,
 		struct timespec *timeout)
 {
-	uint64_t end_ns = timeout ? clock_now_ns() + (uint64_t)timeout->tv_sec * SECOND_NS +
+	uint64_t end_ns = timeout ? clock_now_ns() + (uint64_t)timeout->tv_sec * CLOCK_SECOND_NS +
 			(uint64_t)timeout->tv_nsec : 0, rest_ns = 1;
 	unsigned int done = 0;
 
@@ -382,8 +357,7 @@ int datagram_receive_many(int fd, struct mmsghdr *messages, unsigned int count, 
 			rest_ns = clock_elapsed_ns(clock_now_ns(), end_ns);
 	}
 	if (timeout && done)
-		*timeout = (struct timespec){ (time_t)(rest_ns / SECOND_NS),
-			(long)(rest_ns % SECOND_NS) };
+		*timeout = clock_timespec(rest_ns);
 	return done ? (int)done : -1;
 }
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "shim/pace.h"
 
-#define SECOND_NS 1000000000ull
-#define BURST_NS  (SECOND_NS / 5)
-#define PIECE_NS  (SECOND_NS / 50)
+#include "core/clock.h"
+
+#define BURST_NS  (CLOCK_SECOND_NS / 5)
+#define PIECE_NS  (CLOCK_SECOND_NS / 50)
 
 /* Neither overflows: a rate of 2^44 bytes a second is past what any socket moves. */
 #define RATE_MOST (1ull << 44)
@@ -18,8 +19,8 @@ static uint64_t clamp(uint64_t bytes_a_second)
 /* What so many bytes take. */
 static uint64_t time_of(uint64_t bytes, uint64_t rate)
 {
-	return bytes / rate * SECOND_NS +
-			(uint64_t)((unsigned __int128)(bytes % rate) * SECOND_NS / rate);
+	return bytes / rate * CLOCK_SECOND_NS +
+			(uint64_t)((unsigned __int128)(bytes % rate) * CLOCK_SECOND_NS / rate);
 }
 
 /* Of a byte at least. */
@@ -50,7 +51,7 @@ uint64_t pace_room(struct pace *pace, uint64_t bytes_a_second, uint64_t now_ns,
 	*ret_due_ns = paid_ns + piece_ns(rate);
 	if (now_ns < *ret_due_ns)
 		return 0;
-	return (uint64_t)((unsigned __int128)(now_ns - paid_ns) * rate / SECOND_NS);
+	return (uint64_t)((unsigned __int128)(now_ns - paid_ns) * rate / CLOCK_SECOND_NS);
 }
 
 void pace_take(struct pace *pace, uint64_t bytes_a_second, uint64_t bytes, uint64_t now_ns)

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <sys/syscall.h>
 
+#include "shim/own_call.h"
 #include "shim/raw.h"
 
 #define SIGNAL_COUNT 64
@@ -62,5 +63,11 @@ uint64_t signals_interrupting(uint64_t of)
 
 bool signals_may_interrupt(void)
 {
-	return signals_interrupting(~(SIGNALS_OF_LIBC | SIGNALS_OF_FAULTS)) != 0;
+	bool may = true;
+
+	if (own_calls_begin()) {
+		may = signals_interrupting(~(SIGNALS_OF_LIBC | SIGNALS_OF_FAULTS)) != 0;
+		own_calls_end();
+	}
+	return may;
 }

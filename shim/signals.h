@@ -16,7 +16,7 @@ uint64_t signals_interrupting(uint64_t of);
 
 /* A call of ours was interrupted: would one of the program's own have failed with EINTR? Where any
  * handler of its makes that, for which one ran cannot be told; libc's own signals, and those by
- * which crashes are reported, are none. */
+ * which crashes are reported, are none. Under a seccomp filter nobody may ask: then it would. */
 bool signals_may_interrupt(void);
 
 #endif

@@ -20,12 +20,8 @@
 #include "shim/raw.h"
 #include "shim/signals.h"
 
-#define SECOND_NS 1000000000ull
 #define MS_NS     1000000ull
-#define AGE_MOST_NS (3600 * SECOND_NS)
-
-/* It ends and changes threads by these two; no program handles them. */
-#define SIGNALS_OF_LIBC (3ull << 31)
+#define AGE_MOST_NS (3600 * CLOCK_SECOND_NS)
 
 static long ask(long number, long a, long b, long c, long d, long e)
 {
@@ -85,7 +81,7 @@ uint64_t socket_datagram_age_ns(int fd)
 	if (ask(SYS_ioctl, fd, SIOCGSTAMPNS_OLD, (long)&came, 0, 0) ||
 			ask(SYS_clock_gettime, CLOCK_REALTIME, (long)&now, 0, 0, 0))
 		return 0;
-	age_ns = (int64_t)(now.tv_sec - came.tv_sec) * (int64_t)SECOND_NS + now.tv_nsec -
+	age_ns = (int64_t)(now.tv_sec - came.tv_sec) * (int64_t)CLOCK_SECOND_NS + now.tv_nsec -
 			came.tv_nsec;
 	/* Its clock may have been set meanwhile. */
 	return age_ns > 0 && age_ns < (int64_t)AGE_MOST_NS ? (uint64_t)age_ns : 0;
@@ -104,7 +100,7 @@ uint64_t socket_timeout_ns(int fd, int option)
 
 	if (!option_read(fd, SOL_SOCKET, option, &time, sizeof(time)) || time.tv_sec < 0)
 		return 0;
-	return (uint64_t)time.tv_sec * SECOND_NS + (uint64_t)time.tv_usec * 1000;
+	return (uint64_t)time.tv_sec * CLOCK_SECOND_NS + (uint64_t)time.tv_usec * 1000;
 }
 
 socklen_t socket_peer(int fd, struct sockaddr_storage *ret)
@@ -134,19 +130,13 @@ void socket_wake(int fd)
 	ask(SYS_shutdown, fd, SHUT_RD, 0, 0, 0);
 }
 
-static struct timespec timespec_of(uint64_t ns)
-{
-	return (struct timespec){ .tv_sec = (time_t)(ns / SECOND_NS),
-		.tv_nsec = (long)(ns % SECOND_NS) };
-}
-
 bool socket_sleep(int fd, uint64_t until_ns)
 {
 	struct pollfd entry = { .fd = fd };
 
 	for (;;) {
 		uint64_t rest_ns = clock_elapsed_ns(clock_now_ns(), until_ns);
-		struct timespec rest = timespec_of(rest_ns);
+		struct timespec rest = clock_timespec(rest_ns);
 		long result;
 
 		if (!rest_ns)
@@ -155,7 +145,7 @@ bool socket_sleep(int fd, uint64_t until_ns)
 		if (ask(SYS_getpid, 0, 0, 0, 0, 0) < 0)
 			return true;
 		result = raw_syscall(SYS_ppoll, (long)&entry, 1, (long)&rest, 0, 0, 0);
-		if (result == -EINTR && signals_interrupting(~SIGNALS_OF_LIBC))
+		if (result == -EINTR && signals_may_interrupt())
 			return false;
 		if (result > 0)
 			return true;
