@@ -109,7 +109,7 @@ class Case(harness.Case):
 			type(self).addClassCleanup(found.close)
 		return found
 
-	def nginx(self, port, more=''):
+	def nginx(self, port, more='', **keywords):
 		"""nginx under the library, with 127.0.0.1:port as its upstream; its own port."""
 		self.needs('nginx')
 		front = daemons.free_port()
@@ -125,7 +125,7 @@ class Case(harness.Case):
 	}}
 }}'''))
 		with open(os.path.join(self.scratch, 'log'), 'wb') as log:
-			self.front_process = self.start(daemons.nginx_command(config), stderr=log)
+			self.front_process = self.start(daemons.nginx_command(config), stderr=log, **keywords)
 		harness.wait_until(lambda: daemons.answers(front), 30, 'nginx listens')
 		return front
 

@@ -4,6 +4,7 @@ else does, and nobody spins. E2E_STRICT=1, on a machine that does nothing else, 
 import json
 import os
 import re
+import resource
 import statistics
 
 import chaos
@@ -13,6 +14,7 @@ import harness
 DELAY = 300
 STRICT = DELAY + 20
 GENEROUS = DELAY + 3000
+ROUNDS = 5
 
 
 class Loop(harness.LongLived):
@@ -48,6 +50,13 @@ class _Late(chaos.Case):
 		self.assertLess(median - well, STRICT if chaos.STRICT else GENEROUS, what)
 
 
+	def assertIdle(self, used, well, took, waits):
+		"""In ROUNDS with so many delays after each other; all in milliseconds, of which `well` are used without."""
+		print(f'# {type(self).__name__}: {used:.0f} ms of processor time, {well:.0f} without, in {took:.0f}')
+		self.assertGreaterEqual(took, 0 if harness.BARE else ROUNDS * waits * DELAY)
+		self.assertLess(used - well, 0.05 * took)
+
+
 class _Loop(_Late):
 	"""Subclasses say which program."""
 
@@ -80,15 +89,12 @@ class _Loop(_Late):
 		self.assertLess(took['ended'], 900 if chaos.STRICT else 200 * DELAY / 3)
 
 	def test_nobody_spins(self):
-		"""What it uses above what the same work takes, of the time in which it waits."""
-		self.strike('latency=2s')
+		"""A hundred side by side. What is used above what the same work takes, of the time in which they wait."""
 		loop = self.loop()
-		loop.turn(self.other, 10)
-		used = loop.turn(self.other, 10)['cpu']
-		took = loop.turn(self.port, 10)
-		print(f'# {type(self).__name__}: {took["cpu"]:.0f} ms of processor time, {used:.0f} without, in {took["ended"]:.0f}')
-		self.assertGreaterEqual(took['ended'], 0 if harness.BARE else 4000)
-		self.assertLess(took['cpu'] - used, 0.05 * 4000)
+		loop.turn(self.other, 100)
+		used = sum(loop.turn(self.other, 100)['cpu'] for _ in range(ROUNDS))
+		turns = [loop.turn(self.port, 100) for _ in range(ROUNDS)]
+		self.assertIdle(sum(turn['cpu'] for turn in turns), used, sum(turn['ended'] for turn in turns), 2)
 
 	def test_nobody_else_is_late(self):
 		"""While it waits, for a second twice, a timer of 10 ms goes on, and so do calls to another host."""
@@ -156,14 +162,21 @@ class Nginx(_Late):
 		self.assertLate('a hundred requests', late, well)
 		self.assertLess(whole - well, 600 if chaos.STRICT else 100 * DELAY / 3)
 
-	def test_it_does_not_spin(self):
-		self.gets(self.front, 20)
+	def used_in_rounds(self):
+		"""Milliseconds (used by nginx, taken) in rounds of a hundred requests, the first of which is not counted."""
+		self.gets(self.front, 100)
 		with open(f'/proc/{self.front_process.pid}/task/{self.front_process.pid}/children', encoding='ascii') as file:
 			pids = [self.front_process.pid, *map(int, file.read().split())]
 		before = sum(map(chaos.cpu_seconds, pids))
-		for _ in range(5):
-			self.gets(self.front, 2)
-		self.assertLess(sum(map(chaos.cpu_seconds, pids)) - before, 0.05 * 5 * DELAY / 1000 + 0.05)
+		took = sum(self.gets(self.front, 100)[1] for _ in range(ROUNDS))
+		return (sum(map(chaos.cpu_seconds, pids)) - before) * 1000, took
+
+	def test_it_does_not_spin(self):
+		used, took = self.used_in_rounds()
+		self.front_process.terminate()
+		self.front_process.wait(30)
+		self.front = self.nginx(self.port, library=False)
+		self.assertIdle(used, self.used_in_rounds()[0], took, 1)
 
 
 class Redis(_Late):
@@ -175,9 +188,9 @@ class Redis(_Late):
 		self.port = self.daemon(daemons.Redis).port
 		self.strike(f'latency={DELAY}ms')
 
-	def benchmark(self, clients, requests):
+	def benchmark(self, clients, requests, **keywords):
 		result = self.run_program(['redis-benchmark', '-h', '127.0.0.1', '-p', str(self.port), '-c', str(clients), '-n',
-			str(requests), '-t', 'ping_mbulk', '--csv'])
+			str(requests), '-t', 'ping_mbulk', '--csv'], **keywords)
 		self.assertEqual(result.returncode, 0, result)
 		head, row = [line.replace('"', '').split(',') for line in result.stdout.splitlines()[-2:]]
 		return {key: float(value) for key, value in zip(head[1:], row[1:])}, result
@@ -191,6 +204,16 @@ class Redis(_Late):
 		figures, result = self.benchmark(100, 400)
 		self.assertLate('answer, of a hundred side by side', [figures['p50_latency_ms']])
 		self.assertLess(result.seconds, 3 if chaos.STRICT else 100 * DELAY / 1000)
+
+	def test_it_does_not_spin(self):
+		def used():
+			times = resource.getrusage(resource.RUSAGE_CHILDREN)
+			return (times.ru_utime + times.ru_stime) * 1000
+		before = used()
+		result = self.benchmark(100, 100 * ROUNDS)[1]
+		between = used()
+		self.benchmark(100, 100 * ROUNDS, library=False)
+		self.assertIdle(between - before, used() - between, result.seconds * 1000, 1)
 
 
 class Commands(_Late):
