@@ -218,3 +218,13 @@ void call_end(struct connection *connection)
 	place_return(connection, &connection->place);
 	fd_table_free(connection);
 }
+
+struct connection *call_track(int fd, struct cell *cell)
+{
+	struct connection *stale, *connection = fd_table_connect(fd, &stale);
+
+	call_end(stale);
+	if (connection)
+		call_set_judge(connection, (struct judge){ NULL, cell }, 0);
+	return connection;
+}

@@ -25,6 +25,10 @@ struct judge {
 struct judge call_judge(const struct connection *connection);
 void call_set_judge(struct connection *connection, struct judge judge, uint64_t cell_hash);
 
+/* A new connection of fd's, in place of whatever stood there, that no rule judges; with the cell of
+ * a fallback's target, or none. NULL: no room for it. */
+struct connection *call_track(int fd, struct cell *cell);
+
 /* The rule's, or the defaults. */
 static inline const struct settings *judge_settings(struct judge judge)
 {

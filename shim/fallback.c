@@ -87,14 +87,12 @@ static socklen_t make_peer(enum fd_kind kind, const struct fallback *fallback, u
 /* A connection that no rule judges: it is here to hold the place. */
 static struct connection *track(int fd, struct cell *cell, place_t place)
 {
-	struct connection *connection, *stale;
+	struct connection *connection;
 
 	call_end(fd_table_set(fd, kind_of(fd)));
-	connection = fd_table_connect(fd, &stale);
-	call_end(stale);
+	connection = call_track(fd, cell);
 	if (!connection)
 		return NULL;
-	call_set_judge(connection, (struct judge){ NULL, cell }, 0);
 	call_hold(connection, place);
 	exchange_begin(&connection->exchange, clock_now_ns());
 	return connection;

@@ -93,6 +93,11 @@ static inline struct connection *fd_table_find(int fd)
 	return &fd_table.connections[entry - FD_CONNECTION];
 }
 
+static inline uint32_t fd_table_generation(const struct connection *connection)
+{
+	return atomic_load_explicit(&connection->generation, memory_order_relaxed);
+}
+
 /* What is known; FD_CONNECTION for any connection, FD_OTHER past the table. */
 enum fd_kind fd_table_kind(int fd);
 

@@ -133,7 +133,7 @@ static void gate_begin(struct gate *gate, struct connection *connection, int fd,
 	gate->bytes = bytes;
 	gate->began_ns = 0;
 	gate->fd = fd;
-	gate->generation = gate_generation_of(connection);
+	gate->generation = fd_table_generation(connection);
 	gate->is_peek = false;
 	gate->may_not_wait = false;
 	gate->is_disconnect = false;

@@ -47,23 +47,18 @@ static inline struct connection *gate_find(int fd)
 	return fd_table_find(fd);
 }
 
-static inline uint32_t gate_generation_of(const struct connection *connection)
-{
-	return atomic_load_explicit(&connection->generation, memory_order_relaxed);
-}
-
 /* For the halves of hooks: gate.c, gate_connect.c. */
 static inline void gate_hold(struct gate *gate, struct connection *connection)
 {
 	gate->connection = connection;
-	gate->generation = gate_generation_of(connection);
+	gate->generation = fd_table_generation(connection);
 }
 
 /* False: while this thread was in the real call, another closed the descriptor, and the connection
  * may stand for another one by now. */
 static inline bool gate_is_held(const struct gate *gate)
 {
-	return gate->connection && gate->generation == gate_generation_of(gate->connection);
+	return gate->connection && gate->generation == fd_table_generation(gate->connection);
 }
 
 /* False: refused or cut, errno is ECONNRESET; or timed out, errno is ETIMEDOUT. Nothing may be

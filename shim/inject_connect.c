@@ -27,11 +27,6 @@ struct attempt {
 	bool is_blocking;
 };
 
-static uint32_t generation_of(const struct connection *connection)
-{
-	return atomic_load_explicit(&connection->generation, memory_order_relaxed);
-}
-
 static int connect_really(const struct attempt *attempt)
 {
 	return below()->connect(attempt->fd, attempt->address, attempt->length);
@@ -42,7 +37,7 @@ static int connect_really(const struct attempt *attempt)
 static int come_late(const struct attempt *attempt, int error)
 {
 	uint64_t due_ns = attempt->now_ns + attempt->delay_ns, until_ns = due_ns, own_ns;
-	uint32_t generation = generation_of(attempt->connection);
+	uint32_t generation = fd_table_generation(attempt->connection);
 	bool sleeps_on_socket = !error && !attempt->error;
 
 	held_attempt_begin(attempt->slot, due_ns, error);
@@ -63,7 +58,7 @@ static int come_late(const struct attempt *attempt, int error)
 		return -1;
 	}
 	/* Closed meanwhile, it may be another's. */
-	if (generation_of(attempt->connection) == generation)
+	if (fd_table_generation(attempt->connection) == generation)
 		held_attempt_end(attempt->slot);
 	errno = error;
 	return error ? -1 : 0;
@@ -223,14 +218,10 @@ static int connect_under_faults(struct attempt *attempt)
 /* A connection that no breaker judges: it is here to be told from others. */
 static struct connection *track(int fd, uint64_t now_ns)
 {
-	struct connection *connection, *stale;
+	struct connection *connection = call_track(fd, NULL);
 
-	connection = fd_table_connect(fd, &stale);
-	call_end(stale);
-	if (!connection)
-		return NULL;
-	call_set_judge(connection, (struct judge){ NULL, NULL }, 0);
-	exchange_begin(&connection->exchange, now_ns);
+	if (connection)
+		exchange_begin(&connection->exchange, now_ns);
 	return connection;
 }
 
@@ -240,7 +231,7 @@ static int tracked(struct connection *connection, uint32_t generation, int resul
 	int error = result ? errno : 0;
 	uint64_t now_ns = clock_now_ns();
 
-	if (generation_of(connection) == generation)
+	if (fd_table_generation(connection) == generation)
 		call_settle(connection,
 				exchange_connected(&connection->exchange,
 						call_settings(connection), error, now_ns),
@@ -288,7 +279,7 @@ static int connect_anew(struct attempt *attempt)
 		return connect_really(attempt);
 	if (!is_ours)
 		return connect_under_faults(attempt);
-	generation = generation_of(attempt->connection);
+	generation = fd_table_generation(attempt->connection);
 	result = connect_under_faults(attempt);
 	return tracked(attempt->connection, generation, result);
 }
@@ -389,6 +380,6 @@ bool inject_fast_open(int fd, const struct sockaddr *address, socklen_t length)
 		return true;
 	errno = attempt.error;
 	if (is_ours)
-		tracked(attempt.connection, generation_of(attempt.connection), -1);
+		tracked(attempt.connection, fd_table_generation(attempt.connection), -1);
 	return false;
 }

@@ -41,15 +41,13 @@ bool datagram_concerns(int fd)
 /* The connection that stands for the socket, made with its first datagram under a rule. */
 static struct connection *track(int fd)
 {
-	struct connection *connection = fd_table_find(fd), *stale;
+	struct connection *connection = fd_table_find(fd);
 
 	if (connection)
 		return connection;
-	connection = fd_table_connect(fd, &stale);
-	call_end(stale);
+	connection = call_track(fd, NULL);
 	if (!connection)
 		return NULL;
-	call_set_judge(connection, (struct judge){ NULL, NULL }, 0);
 	exchange_set(&connection->exchange, EXCHANGE_UNMETERED);
 	slot_begin(slot_of(connection), connection, 1);
 	socket_datagram_age_ns(fd);

@@ -35,7 +35,7 @@ struct slot *slot_of(const struct connection *connection)
 
 static uint32_t generation_of(const struct connection *connection)
 {
-	return atomic_load_explicit(&connection->generation, memory_order_relaxed) + 1;
+	return fd_table_generation(connection) + 1;
 }
 
 bool slot_is_valid(const struct slot *slot, const struct connection *connection)

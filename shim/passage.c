@@ -154,7 +154,7 @@ ssize_t passage_move(const struct move *move, struct connection *connection, str
 		.flags = move->flags,
 		.is_in_sight = move->count,
 	};
-	uint32_t generation = atomic_load_explicit(&connection->generation, memory_order_relaxed);
+	uint32_t generation = fd_table_generation(connection);
 	int kept = errno;
 	size_t done = 0;
 	ssize_t result;
@@ -167,9 +167,8 @@ ssize_t passage_move(const struct move *move, struct connection *connection, str
 			break;
 		}
 		/* Closed while this thread slept: by that number another may go now. */
-		if (fd_table_find(move->fd) != connection || generation !=
-				atomic_load_explicit(&connection->generation,
-						memory_order_relaxed)) {
+		if (fd_table_find(move->fd) != connection ||
+				fd_table_generation(connection) != generation) {
 			errno = EBADF;
 			result = -1;
 			break;

@@ -117,16 +117,11 @@ ssize_t timed_sent(struct connection *connection, ssize_t result)
 	return result;
 }
 
-static uint32_t generation_of(const struct connection *connection)
-{
-	return atomic_load_explicit(&connection->generation, memory_order_relaxed);
-}
-
 /* Until there is something to be read, the deadline has passed, or none runs: as long as another
  * thread sends, or the peer is seen to move, it starts again. */
 static enum timed_answer await_answer(struct connection *connection, int fd)
 {
-	uint32_t generation = generation_of(connection);
+	uint32_t generation = fd_table_generation(connection);
 	uint64_t rest_ns;
 
 	while ((rest_ns = left_ns(connection)) != 0) {
@@ -135,7 +130,7 @@ static enum timed_answer await_answer(struct connection *connection, int fd)
 		if (waited == BOUND_INTERRUPTED)
 			return TIMED_INTERRUPTED;
 		/* Closed meanwhile, the connection may be another. */
-		if (waited == BOUND_READY || generation != generation_of(connection))
+		if (waited == BOUND_READY || generation != fd_table_generation(connection))
 			return TIMED_GOES_ON;
 		deadline_enforce(connection, clock_now_ns());
 	}
