@@ -10,6 +10,10 @@
 #include "core/rule_word.h"
 #include "core/text.h"
 
+/* What says what is wrong is out of line: rules are read in the host's calls, too, on what is
+ * left of its stacks. */
+#define COLD __attribute__((noinline, cold))
+
 #define DATA (POSSIBLE_SEND | POSSIBLE_RECV)
 
 static const char lookup_kinds[] = "nxdomain, servfail, again, nodata, addr=IP or latency=DUR";
@@ -76,8 +80,7 @@ static bool say_first(const struct fault *fault, const struct complaint *complai
 			fault->target.text);
 }
 
-/* Out of line, so that its table is on no other frame. */
-__attribute__((noinline)) static bool say_unknown(const struct fault *fault, const char *name,
+COLD static bool say_unknown(const struct fault *fault, const char *name,
 		const struct complaint *complaint)
 {
 	static const char expected[] = "a fault, when or where, such as refuse, 20% or for=2m";
@@ -96,8 +99,8 @@ __attribute__((noinline)) static bool say_unknown(const struct fault *fault, con
 	return false;
 }
 
-static bool say_expected(const struct fault_term *term, const char *expected, const char *value,
-		const struct complaint *complaint)
+COLD static bool say_expected(const struct fault_term *term, const char *expected,
+		const char *value, const struct complaint *complaint)
 {
 	size_t count = 0;
 
@@ -114,16 +117,22 @@ static bool say_expected(const struct fault_term *term, const char *expected, co
 	return false;
 }
 
-/* Is there room for it in the rule? */
-static bool may_give(const struct fault *fault, const struct fault_term *term, const char *value,
+COLD static bool say_twice(const struct fault_term *term, const char *value,
 		const struct complaint *complaint)
 {
 	char quoted[TEXT_QUOTE_SIZE];
 
 	value = value ? value : term->name;
+	return complain(complaint, "%s: expected it once, got '%s' as well", term->name,
+			text_quote(quoted, sizeof(quoted), value, strlen(value)));
+}
+
+/* Is there room for it in the rule? */
+static bool may_give(const struct fault *fault, const struct fault_term *term, const char *value,
+		const struct complaint *complaint)
+{
 	if (fault_term_is_given(fault, term))
-		return complain(complaint, "%s: expected it once, got '%s' as well", term->name,
-				text_quote(quoted, sizeof(quoted), value, strlen(value)));
+		return say_twice(term, value, complaint);
 	if (fault_term_is_kind(term) && fault->kind != FAULT_KIND_COUNT)
 		return complain(complaint,
 				"%s: expected one kind of fault, and %s is there already; write a "
@@ -250,16 +259,32 @@ static unsigned int errno_calls(const struct fault *fault, unsigned int calls)
 			possible_calls(calls, is_datagram, false, fault->error);
 }
 
+COLD static bool say_impossible(const struct fault *fault, unsigned int asked,
+		const struct complaint *complaint)
+{
+	static const char *const names[] = { "nothing", "connect", "send", "connect or send",
+		"recv", "connect or recv", "send or recv", "connect, send or recv" };
+	bool is_datagram = fault->protocol == FAULT_UDP;
+	const char *name = error_name(fault->error);
+	const char *nearest = possible_nearest(asked, is_datagram, name);
+	char listed[96], expected[160];
+
+	possible_list(asked, is_datagram, listed, sizeof(listed));
+	size_t used = text_format(complaint->text, complaint->size, "errno: ");
+	text_format(expected, sizeof(expected), "an error of %s on %s such as %s", names[asked],
+			is_datagram ? "datagrams" : "a stream", listed);
+	text_expected(complaint->text + used, complaint->size - used, expected, name, strlen(name),
+			nearest);
+	return false;
+}
+
 /* Of connect, unless a direction or per=call says otherwise, or connect cannot come to it; of
  * datagrams never. */
 static bool finish_errno(struct fault *fault, const struct complaint *complaint)
 {
-	static const char *const names[] = { "nothing", "connect", "send", "connect or send",
-		"recv", "connect or recv", "send or recv", "connect, send or recv" };
 	bool is_of_data = fault->protocol == FAULT_UDP || is_given(fault, "dir") ||
 			(is_given(fault, "per") && fault->per == FAULT_PER_CALL);
 	unsigned int asked = data_calls(fault->direction);
-	char listed[96], expected[160];
 
 	if (!is_of_data) {
 		fault->where = errno_calls(fault, POSSIBLE_CONNECT);
@@ -270,18 +295,7 @@ static bool finish_errno(struct fault *fault, const struct complaint *complaint)
 	fault->where = errno_calls(fault, asked & DATA);
 	if (!is_given(fault, "per"))
 		fault->per = FAULT_PER_CALL;
-	if (fault->where)
-		return true;
-	bool is_datagram = fault->protocol == FAULT_UDP;
-	const char *name = error_name(fault->error);
-	const char *nearest = possible_nearest(asked, is_datagram, name);
-	possible_list(asked, is_datagram, listed, sizeof(listed));
-	size_t used = text_format(complaint->text, complaint->size, "errno: ");
-	text_format(expected, sizeof(expected), "an error of %s on %s such as %s", names[asked],
-			is_datagram ? "datagrams" : "a stream", listed);
-	text_expected(complaint->text + used, complaint->size - used, expected, name, strlen(name),
-			nearest);
-	return false;
+	return fault->where || say_impossible(fault, asked, complaint);
 }
 
 /* What follows from several terms, and whether they go together. */

@@ -39,16 +39,12 @@ bool rule_word_say(const char *expected, const struct rule_word *word, char *err
 	return false;
 }
 
-bool rule_word_target(const struct rule_word *word, char copy[RULE_WORD_SIZE], struct target *ret,
-		char *error, size_t size)
+/* Out of line, with the frame that it takes: targets are read in the host's calls, too. */
+__attribute__((noinline)) static bool say_target(const char *expected,
+		const struct rule_word *word, char copy[RULE_WORD_SIZE], char *error, size_t size)
 {
-	const char *expected = "text without a NUL byte, at most 511 bytes of it";
 	char suggested[TEXT_QUOTE_SIZE];
 
-	if (rule_word_copy(word, copy))
-		expected = target_parse(copy, ret);
-	if (!expected)
-		return true;
 	rule_word_say(expected, word, error, size);
 	if (rule_word_copy(word, copy) && target_suggest(copy, suggested, sizeof(suggested))) {
 		size_t used = strlen(error);
@@ -56,4 +52,14 @@ bool rule_word_target(const struct rule_word *word, char copy[RULE_WORD_SIZE], s
 		text_format(error + used, size - used, ", did you mean %s?", suggested);
 	}
 	return false;
+}
+
+bool rule_word_target(const struct rule_word *word, char copy[RULE_WORD_SIZE], struct target *ret,
+		char *error, size_t size)
+{
+	const char *expected = "text without a NUL byte, at most 511 bytes of it";
+
+	if (rule_word_copy(word, copy))
+		expected = target_read(copy, ret);
+	return !expected || say_target(expected, word, copy, error, size);
 }

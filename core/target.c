@@ -225,28 +225,37 @@ static const char *parse_host(const struct pieces *pieces, struct target *ret)
 	return parse_name(ret);
 }
 
-const char *target_parse(const char *text, struct target *ret)
+const char *target_read(const char *text, struct target *ret)
 {
-	struct target target = { .port_high = UINT16_MAX };
 	struct pieces pieces = { .port = NULL };
 	const char *expected;
 
-	text_quote(target.text, sizeof(target.text), text, strnlen(text, HOST_SIZE));
-	target.is_excluded = text[0] == '^';
-	expected = split(text + target.is_excluded, &pieces);
+	*ret = (struct target){ .port_high = UINT16_MAX };
+	text_quote(ret->text, sizeof(ret->text), text, strnlen(text, HOST_SIZE));
+	ret->is_excluded = text[0] == '^';
+	expected = split(text + ret->is_excluded, &pieces);
 	if (expected)
 		return expected;
 	if (pieces.port) {
-		expected = text_ports(pieces.port, &target.port_low, &target.port_high);
+		expected = text_ports(pieces.port, &ret->port_low, &ret->port_high);
 		if (expected)
 			return expected;
 	}
-	expected = parse_host(&pieces, &target);
+	expected = parse_host(&pieces, ret);
 	if (expected)
 		return expected;
-	target.host_length = (uint16_t)strlen(target.host);
-	*ret = target;
+	ret->host_length = (uint16_t)strlen(ret->host);
 	return NULL;
+}
+
+const char *target_parse(const char *text, struct target *ret)
+{
+	struct target target;
+	const char *expected = target_read(text, &target);
+
+	if (!expected)
+		*ret = target;
+	return expected;
 }
 
 bool target_suggest(const char *text, char *ret, size_t size)

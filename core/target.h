@@ -44,6 +44,9 @@ struct target {
 /* NULL and *ret filled; or what was expected ("a host, .suffix, ..."), *ret untouched. Static. */
 const char *target_parse(const char *text, struct target *ret);
 
+/* The same on less of a stack: where something else was expected, *ret is undefined. */
+const char *target_read(const char *text, struct target *ret);
+
 /* Something to be matched. `host` is the normalised name the address was learned from, or NULL.
  * `address` NULL or family 0 for a lookup; then the port is ignored. */
 struct endpoint {

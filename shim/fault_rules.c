@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/auxv.h>
-#include <sys/mman.h>
 
 #include "core/clock.h"
 #include "core/fault_text.h"
@@ -12,6 +11,7 @@
 #include "shim/log.h"
 #include "shim/names.h"
 #include "shim/own_call.h"
+#include "shim/reserve.h"
 #include "shim/thread.h"
 
 struct fault_rules fault_rules;
@@ -27,7 +27,7 @@ static struct fault_rule *rule_next(void)
 {
 	uint32_t count = atomic_load_explicit(&fault_rules.count, memory_order_relaxed);
 
-	return count < FAULT_RULES_MAX ? &fault_rules.rules[count] : NULL;
+	return count < fault_rules.capacity ? &fault_rules.rules[count] : NULL;
 }
 
 /* Of what is connected to. */
@@ -36,10 +36,18 @@ static bool wants_names(const struct fault *fault)
 	return !fault->is_lookup && target_wants_names(&fault->target);
 }
 
+/* Once a filter was seen, not if no rule wanted them before. */
+static bool can_have_names(void)
+{
+	return runtime.config.wants_names ||
+	       (!atomic_load_explicit(&own_calls.forbidden, memory_order_relaxed) &&
+			       names_start());
+}
+
 /* release: who sees the number sees the rule. */
 static void rule_publish(struct fault_rule *rule)
 {
-	runtime.config.wants_names |= wants_names(&rule->fault);
+	runtime.config.wants_names |= wants_names(&rule->fault) && can_have_names();
 	atomic_fetch_add_explicit(&fault_rules.count, 1, memory_order_release);
 }
 
@@ -158,12 +166,13 @@ static void read_added(uint64_t now_ns)
 
 bool fault_rules_start(const char *program, uint64_t now_ns)
 {
-	void *memory = mmap(NULL, FAULT_RULES_MAX * sizeof(struct fault_rule),
-			PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	uint32_t capacity = reserve_affordable(
+			FAULT_RULES_MAX, sizeof(struct fault_rule), FAULT_RULES_LEAST);
 
-	if (memory == MAP_FAILED)
+	fault_rules.rules = reserve(capacity * sizeof(struct fault_rule));
+	if (!fault_rules.rules)
 		return false;
-	fault_rules.rules = memory;
+	fault_rules.capacity = capacity;
 	own_program = program;
 	for (size_t i = 0; i < runtime.config.fault_count; i++)
 		take_own(&runtime.config.faults[i], now_ns);
@@ -181,7 +190,8 @@ static void read_changes(uint64_t now_ns)
 	atomic_store_explicit(&fault_rules.is_reading, false, memory_order_release);
 }
 
-void fault_rules_refresh(uint64_t now_ns)
+/* Out of line: who looks before each call does not carry the frames of reading. */
+__attribute__((noinline)) void fault_rules_refresh(uint64_t now_ns)
 {
 	int error = errno;
 	bool may_call = own_calls_begin();

@@ -43,8 +43,8 @@ static struct connection *track(int fd, const struct rule *rule, struct cell *ce
 }
 
 /* connect() on a connection that we know. True where nothing more is to be asked. */
-static bool connect_again(struct gate *gate, struct connection *connection,
-		const struct sockaddr *address, socklen_t length)
+__attribute__((noinline)) static bool connect_again(struct gate *gate,
+		struct connection *connection, const struct sockaddr *address, socklen_t length)
 {
 	gate->is_disconnect = endpoint_is_disconnect(address, length);
 	if (!gate->is_disconnect && exchange_is_new_attempt(&connection->exchange))
