@@ -17,7 +17,8 @@
 #include "core/fault_table.h"
 #include "shim/runtime.h"
 
-#define FAULT_RULES_MAX 1024 /* of which a process has seen this many, it takes no more */
+#define FAULT_RULES_MAX 1024 /* of which a process has seen this many, it takes no more ... */
+#define FAULT_RULES_LEAST 128 /* ... or only this many, where its memory is limited */
 
 struct fault_rule {
 	struct fault fault;
@@ -31,6 +32,7 @@ struct fault_rule {
 
 struct fault_rules {
 	struct fault_rule *rules; /* NULL until start */
+	uint32_t capacity;
 	_Atomic uint32_t count;
 	_Atomic uint64_t generation; /* of the segment's table, as it was last read */
 	_Atomic bool is_reading;

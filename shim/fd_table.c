@@ -9,12 +9,12 @@
 #include <sys/syscall.h>
 
 #include "shim/raw.h"
+#include "shim/reserve.h"
 
 #define TABLE_SIZE_LEAST 65536u
 #define TABLE_SIZE_MOST (1u << 20)
 #define POOL_SIZE_LEAST 1024u
 #define POOL_SIZE_MOST 65536u
-#define SHARE_OF_LIMIT 64
 
 struct fd_table fd_table;
 
@@ -28,32 +28,6 @@ static _Atomic uint32_t named_end;       /* descriptors [0, this) ever named one
 #define PIN_AWAITED 1u
 #define PIN_SPINS 200
 
-static void *reserve(size_t size)
-{
-	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE,
-			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-	return memory == MAP_FAILED ? NULL : memory;
-}
-
-static rlim_t limit_of(int resource)
-{
-	struct rlimit limit;
-
-	return getrlimit(resource, &limit) ? RLIM_INFINITY : limit.rlim_cur;
-}
-
-/* Where memory is limited the program counts on nearly all of it. */
-static uint32_t affordable(uint32_t wanted, size_t size, uint32_t least)
-{
-	rlim_t space = limit_of(RLIMIT_AS), data = limit_of(RLIMIT_DATA);
-	rlim_t count = (space < data ? space : data) / SHARE_OF_LIMIT / size;
-
-	if (count >= wanted)
-		return wanted;
-	return count > least ? (uint32_t)count : least;
-}
-
 bool fd_table_start(void)
 {
 	struct rlimit limit;
@@ -62,8 +36,8 @@ bool fd_table_start(void)
 	if (!getrlimit(RLIMIT_NOFILE, &limit) && limit.rlim_max < size)
 		size = limit.rlim_max < TABLE_SIZE_LEAST ? TABLE_SIZE_LEAST
 							 : (uint32_t)limit.rlim_max;
-	size = affordable(size, sizeof(*fd_table.entries), TABLE_SIZE_LEAST);
-	capacity = affordable(POOL_SIZE_MOST, sizeof(struct connection), POOL_SIZE_LEAST);
+	size = reserve_affordable(size, sizeof(*fd_table.entries), TABLE_SIZE_LEAST);
+	capacity = reserve_affordable(POOL_SIZE_MOST, sizeof(struct connection), POOL_SIZE_LEAST);
 	fd_table.entries = reserve(size * sizeof(*fd_table.entries));
 	if (!fd_table.entries)
 		return false;

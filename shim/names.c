@@ -4,8 +4,10 @@
 #include <assert.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "core/text.h"
+#include "shim/reserve.h"
 
 #define WAYS		4
 #define NAME_SETS	512
@@ -44,8 +46,12 @@ struct place {
 static_assert(NAME_SETS * WAYS < 0xffff, "an index of a name has 16 bits");
 static_assert(sizeof(struct address) <= ADDRESS_WORDS * sizeof(uint64_t), "an address fits");
 
-static struct name name_table[NAME_SETS * WAYS];
-static struct place place_table[PLACE_SETS * WAYS];
+struct tables {
+	struct name names[NAME_SETS * WAYS];
+	struct place places[PLACE_SETS * WAYS];
+};
+
+static struct tables *_Atomic tables;
 static _Atomic uint64_t ticks;
 
 /* Upper half of the hash of what this thread looked up last; 0: nothing. */
@@ -115,7 +121,7 @@ static void name_write(struct name *name, uint64_t hash, const char *host)
 }
 
 /* A reference to that name, stored if it was not; 0 where others are at work in its set. */
-static uint64_t name_put(const char *host)
+static uint64_t name_put(struct name name_table[], const char *host)
 {
 	uint64_t hash = hash_of(host), seen;
 	size_t first = (hash >> 16) % NAME_SETS * WAYS, oldest = first;
@@ -154,7 +160,7 @@ static bool text_read(const struct name *name, uint64_t ret_words[TEXT_WORDS])
 }
 
 /* Copies the text; false where the slot holds another name by now. */
-static bool name_get(uint64_t reference, char *ret)
+static bool name_get(const struct name name_table[], uint64_t reference, char *ret)
 {
 	const struct name *name;
 	uint64_t words[TEXT_WORDS], seen;
@@ -181,7 +187,7 @@ struct place_key {
 	struct place *ways;
 };
 
-static struct place_key place_key_of(const struct address *address)
+static struct place_key place_key_of(struct place place_table[], const struct address *address)
 {
 	struct place_key key = { .ways = NULL };
 	uint64_t hash;
@@ -285,6 +291,20 @@ static bool place_learn(const struct place_key *key, uint64_t reference)
 	return true;
 }
 
+bool names_start(void)
+{
+	struct tables *none = NULL, *made;
+
+	if (atomic_load_explicit(&tables, memory_order_relaxed))
+		return true;
+	made = reserve(sizeof(*made));
+	/* release: whoever finds them finds them zero. */
+	if (made && !atomic_compare_exchange_strong_explicit(&tables, &none, made,
+				    memory_order_release, memory_order_relaxed))
+		munmap(made, sizeof(*made));
+	return made;
+}
+
 void names_looked_up(const char *host)
 {
 	last_looked_up = (uint32_t)(hash_of(host) >> 32);
@@ -292,14 +312,18 @@ void names_looked_up(const char *host)
 
 void names_learn(const char *host, const struct address *address, bool is_ruled)
 {
-	struct place_key key = place_key_of(address);
+	struct tables *known = atomic_load_explicit(&tables, memory_order_acquire);
 	struct place *oldest;
+	struct place_key key;
 	uint64_t reference;
 
+	if (!known)
+		return;
+	key = place_key_of(known->places, address);
 	if (!is_ruled && !place_for(&key, &oldest))
 		return;
 	for (int tries = 0; tries < MAX_TRIES; tries++) {
-		reference = name_put(host);
+		reference = name_put(known->names, host);
 		if (reference && place_learn(&key, reference))
 			return;
 	}
@@ -307,17 +331,21 @@ void names_learn(const char *host, const struct address *address, bool is_ruled)
 
 bool names_find(const struct address *address, char *ret)
 {
-	struct place_key key = place_key_of(address);
+	struct tables *known = atomic_load_explicit(&tables, memory_order_acquire);
 	uint64_t names[NAMES_PER_PLACE], newest = 0, newest_used = 0, used;
+	struct place_key key;
 
 	ret[0] = '\0';
+	if (!known)
+		return false;
+	key = place_key_of(known->places, address);
 	/* All ways are looked at: two writers at once may have taken two for one address. */
 	for (struct place *way = key.ways; way < key.ways + WAYS; way++) {
 		used = load(&way->stamp.used);
 		if (!used || !place_read(way, &key, names))
 			continue;
 		for (size_t i = 0; i < NAMES_PER_PLACE; i++) {
-			if (names[i] && names[i] >> 32 == last_looked_up && name_get(names[i], ret))
+			if (names[i] && names[i] >> 32 == last_looked_up && name_get(known->names, names[i], ret))
 				return true;
 		}
 		if (used > newest_used) {
@@ -325,5 +353,5 @@ bool names_find(const struct address *address, char *ret)
 			newest_used = used;
 		}
 	}
-	return name_get(newest, ret);
+	return name_get(known->names, newest, ret);
 }

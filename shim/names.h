@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Address -> the name it was resolved from. A bounded table in static memory, of which only the
- * pages in use cost anything: 4,096 addresses, 2,048 names; the oldest entry goes. Lock-free,
- * allocates nothing, async-signal-safe; a reader never sees half an entry.
+ * Address -> the name it was resolved from. A bounded table: 4,096 addresses, 2,048 names; the
+ * oldest entry goes. Lock-free, allocates nothing once started, async-signal-safe; a reader never
+ * sees half an entry.
  *
  * Up to four names may share an address: the calling thread's own last lookup decides, otherwise
  * the last writer. A name that no rule is decided by is remembered only for addresses already
@@ -16,6 +16,10 @@
 #include <stdint.h>
 
 #include "core/target.h"
+
+/* Makes room for them; until then nothing is learnt. False without memory. Once or more, by any
+ * thread. */
+bool names_start(void);
 
 /* The calling thread looked up `host` (normalised). Once per lookup, before names_learn() of its
  * addresses. */

@@ -19,6 +19,7 @@
 #include "shim/inherited.h"
 #include "shim/inject.h"
 #include "shim/log.h"
+#include "shim/names.h"
 #include "shim/open_lookup.h"
 #include "shim/real.h"
 #include "shim/runtime.h"
@@ -131,6 +132,8 @@ static void start(char *const environment[])
 		inherited_tell();
 	if (config->backtrace)
 		backtrace_start();
+	if (config->wants_names && !names_start())
+		log_line("rules for names are without effect: no memory");
 	admission_start();
 	open_lookup_start();
 	inject_start(program_invocation_short_name);

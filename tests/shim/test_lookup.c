@@ -105,6 +105,7 @@ static int fake_gethostbyname2_r(const char *name, int family, struct hostent *e
 static void start(char *const environment[])
 {
 	config_load(&runtime.config, environment, NULL);
+	cr_assert(names_start());
 	cr_assert_gt(runtime.config.rule_count, 0);
 	runtime.segment = segment_open_private();
 	cr_assert_not_null(runtime.segment);

@@ -6,6 +6,13 @@
 
 #include "shim/names.h"
 
+static void start(void)
+{
+	cr_assert(names_start());
+}
+
+TestSuite(names, .init = start);
+
 static struct address address_numbered(uint32_t number)
 {
 	uint8_t bytes[4] = { 10, (uint8_t)(number >> 16), (uint8_t)(number >> 8), (uint8_t)number };
@@ -33,6 +40,19 @@ Test(names, an_unknown_address_has_no_name)
 
 	cr_assert_not(names_find(&address, host));
 	cr_assert_str_eq(host, "");
+}
+
+Test(names_before_start, nothing_is_learnt)
+{
+	look_up("db.internal", address_numbered(1));
+	cr_assert_null(found(address_numbered(1)));
+}
+
+Test(names, started_again_they_are_kept)
+{
+	look_up("db.internal", address_numbered(1));
+	start();
+	cr_assert_str_eq(found(address_numbered(1)), "db.internal");
 }
 
 Test(names, the_name_of_each_address_is_found)

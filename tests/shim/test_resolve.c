@@ -131,6 +131,7 @@ static void start_with(const char *text)
 	char *const environment[] = {(char *)text, NULL};
 
 	config_load(&runtime.config, environment, NULL);
+	cr_assert(names_start());
 	cr_assert_eq(runtime.config.rule_count, 1, "%s", runtime.config.problems[0].text);
 	runtime.segment = segment_open_private();
 	cr_assert_not_null(runtime.segment);
