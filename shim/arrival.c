@@ -8,9 +8,7 @@
 #include "shim/deadline.h"
 #include "shim/held_attempt.h"
 #include "shim/hold.h"
-#include "shim/inject_choose.h"
 #include "shim/inside.h"
-#include "shim/own_call.h"
 #include "shim/socket_ask.h"
 
 /* Another thread is about to say until when. */
@@ -33,30 +31,17 @@ bool arrival_is_watched(struct slot *slot, uint64_t now_ns)
 	return false;
 }
 
-static bool may_delay(const struct sight *sight)
-{
-	if (atomic_load_explicit(&own_calls.forbidden, memory_order_relaxed))
-		return false;
-	return sight->is_blocking || hold_is_possible();
-}
-
 /* Carries out all of a kind that are armed; what they add up to. */
 static uint64_t strike_delays(const struct sight *sight, enum fault_kind kind)
 {
 	uint32_t count = slot_count(sight->slot);
-	bool may = may_delay(sight);
 	uint64_t delay_ns = 0;
 
 	for (uint32_t i = 0; i < count; i++) {
 		struct strike *strike = &sight->slot->strikes[i];
 
-		if (!strike_is(strike, STRIKE_ARMED) || strike_fault(strike)->kind != kind)
-			continue;
-		if (!may)
-			inject_is_suppressed(sight->slot, strike, FAULT_BY_MODE);
-		else if (inject_strikes(sight->slot, strike, STRIKE_DONE, sight->connection,
-					 sight->now_ns))
-			delay_ns += strike_value(strike);
+		if (strike_is(strike, STRIKE_ARMED) && strike_fault(strike)->kind == kind)
+			delay_ns += inject_strikes_delay(sight, strike);
 	}
 	return delay_ns;
 }

@@ -9,17 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "shim/inject_slot.h"
+#include "shim/inject_choose.h"
 #include "shim/withheld.h"
-
-/* Where a fault looks at a call, or at readiness. */
-struct sight {
-	struct connection *connection;
-	struct slot *slot;
-	uint64_t now_ns;
-	int fd;
-	bool is_blocking; /* the call waits by itself: nothing needs to be held */
-};
 
 /* May an answer of this connection come late, or is one held already? */
 bool arrival_is_watched(struct slot *slot, uint64_t now_ns);

@@ -10,16 +10,9 @@
 #include "core/clock.h"
 #include "shim/held_attempt.h"
 #include "shim/hold.h"
-#include "shim/inject_choose.h"
 #include "shim/own_call.h"
 #include "shim/raw.h"
 #include "shim/socket_ask.h"
-
-bool crossing_strikes(struct crossing *crossing, struct strike *strike, enum strike_state next)
-{
-	return inject_strikes(crossing->sight.slot, strike, next, crossing->sight.connection,
-			crossing->sight.now_ns);
-}
 
 bool crossing_answer(struct crossing *crossing, ssize_t result, int error)
 {
@@ -31,7 +24,6 @@ bool crossing_answer(struct crossing *crossing, ssize_t result, int error)
 	return false;
 }
 
-/* The program shall come again when the kernel says so: that it does is held until then. */
 bool crossing_answer_again(struct crossing *crossing)
 {
 	hold_again(crossing->sight.fd);
@@ -80,7 +72,6 @@ static void raise_pipe(const struct crossing *crossing)
 	own_calls_end();
 }
 
-/* Dead until it is closed; whoever waits for it wakes. */
 void crossing_end_connection(struct crossing *crossing, int error)
 {
 	struct slot *slot = crossing->sight.slot;

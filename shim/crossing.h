@@ -42,17 +42,14 @@ static inline bool crossing_moves_all(const struct crossing *crossing)
 			(!crossing_is_receiving(crossing) || crossing->flags & MSG_WAITALL);
 }
 
-/* As inject_strikes(). */
-bool crossing_strikes(struct crossing *crossing, struct strike *strike, enum strike_state next);
-
 /* Is the socket ready for it, as the kernel says? */
 bool crossing_is_ready(const struct crossing *crossing);
 
 /* When a blocking call ends by its SO_RCVTIMEO or SO_SNDTIMEO; 0: never. */
 uint64_t crossing_end_ns(struct crossing *crossing);
 
-/* A blocking call sleeps until then, as held_sleep(). False: it is answered, as it is interrupted
- * or its own time is over. */
+/* A blocking call sleeps until then, as held_sleep() does. False: it is answered, for it was
+ * interrupted, or its own time is over. */
 bool crossing_sleep(struct crossing *crossing, uint64_t until_ns);
 
 /* The call is not made, but answered: false. With -1 errno is set. */

@@ -2,106 +2,18 @@
 #include "shim/inject_choose.h"
 
 #include <errno.h>
-#include <sys/syscall.h>
 
 #include "core/clock.h"
-#include "core/format.h"
 #include "shim/call.h"
-#include "shim/fault_report.h"
+#include "shim/inject_unit.h"
+#include "shim/numbering.h"
 #include "shim/own_call.h"
-#include "shim/raw.h"
 #include "shim/socket_ask.h"
-
-#define EVENT_EACH_NS 1000000000ull
-#define TURN_TRIES    1000
+#include "shim/withheld.h"
 
 #define KIND(kind) (1u << FAULT_##kind)
 /* What is over when the attempt is. */
 #define KINDS_OF_ATTEMPT (KIND(REFUSE) | KIND(UNREACHABLE) | KIND(TIMEOUT) | KIND(MAXCONN))
-
-static uint64_t elapsed_ns(struct fault_rule *rule, uint64_t now_ns)
-{
-	return clock_elapsed_ns(atomic_load_explicit(&fault_rule_record(rule)->began_ns,
-				memory_order_relaxed), now_ns);
-}
-
-static struct fault_choice choose_replayed(const struct fault *fault, struct fault_unit unit)
-{
-	const struct injection *injection = fault_report_find(fault->name, unit);
-
-	if (injection && injection->kind == fault->kind)
-		return (struct fault_choice){ FAULT_STRIKES, injection->value };
-	return (struct fault_choice){ FAULT_BY_NUMBER, 0 };
-}
-
-struct fault_choice inject_choose_unit(const struct inject_unit *unit, uint64_t now_ns)
-{
-	struct fault_rule *rule = unit->rule;
-	struct fault_choice choice;
-
-	fault_record_matched(fault_rule_record(rule));
-	if (fault_report_is_replayed())
-		choice = choose_replayed(&rule->fault, unit->unit);
-	else if (fault_rule_is_over(rule, now_ns))
-		choice.reason = FAULT_BY_TIME;
-	else
-		choice = fault_choose(&rule->fault, runtime.seed, unit->unit,
-				elapsed_ns(rule, now_ns));
-	if (choice.reason == FAULT_STRIKES && runtime.observe)
-		choice.reason = FAULT_BY_MODE;
-	if (choice.reason != FAULT_STRIKES)
-		fault_record_suppressed(fault_rule_record(rule), choice.reason);
-	return choice;
-}
-
-/* So that a dashboard tells chaos from an outage. */
-static void write_event(const struct inject_unit *unit, uint64_t now_ns)
-{
-	struct fault_rule *rule = unit->rule;
-	uint64_t told_ns = atomic_load_explicit(&rule->told_ns, memory_order_relaxed);
-	struct event event = {
-		.time_ns = now_ns,
-		.kind = EVENT_INJECTED,
-		.pid = runtime.pid,
-		.detail = (uint32_t)atomic_load_explicit(
-				&fault_rule_record(rule)->injected, memory_order_relaxed),
-		.is_lookup = rule->fault.is_lookup,
-	};
-
-	if ((told_ns && now_ns - told_ns < EVENT_EACH_NS) ||
-			!atomic_compare_exchange_strong_explicit(&rule->told_ns, &told_ns, now_ns,
-					memory_order_relaxed, memory_order_relaxed))
-		return;
-	text_copy(event.name, sizeof(event.name), rule->fault.name);
-	text_copy(event.target, sizeof(event.target), rule->fault.target.text);
-	event_write(&runtime.segment->events, &event);
-}
-
-bool inject_unit_strikes(const struct inject_unit *unit, uint64_t value, uint64_t now_ns)
-{
-	struct fault_rule *rule = unit->rule;
-	struct injection injection = {
-		.unit = unit->unit,
-		.kind = rule->fault.kind,
-		.value = value,
-	};
-
-	if (fault_report_is_replayed()) {
-		atomic_fetch_add_explicit(&fault_rule_record(rule)->injected, 1,
-				memory_order_relaxed);
-	} else if (fault_rule_is_over(rule, now_ns)) {
-		fault_record_suppressed(fault_rule_record(rule), FAULT_BY_TIME);
-		return false;
-	} else if (!fault_rule_strike(rule, now_ns)) {
-		return false;
-	}
-	text_copy(injection.rule, sizeof(injection.rule), rule->fault.name);
-	fault_report(&injection);
-	write_event(unit, now_ns);
-	if (unit->cell)
-		cell_count(unit->cell, CELL_TOTAL_injected);
-	return true;
-}
 
 static struct fault_rule *rule_of(const struct strike *strike)
 {
@@ -110,7 +22,7 @@ static struct fault_rule *rule_of(const struct strike *strike)
 
 bool inject_is_over(const struct strike *strike, uint64_t now_ns)
 {
-	return !fault_report_is_replayed() && fault_rule_is_over(rule_of(strike), now_ns);
+	return inject_unit_is_over(rule_of(strike), now_ns);
 }
 
 static struct inject_unit unit_of(const struct slot *slot, const struct strike *strike)
@@ -131,7 +43,7 @@ static struct inject_unit unit_of(const struct slot *slot, const struct strike *
 static void choose(const struct slot *slot, struct strike *strike, uint64_t now_ns)
 {
 	struct inject_unit unit = unit_of(slot, strike);
-	struct fault_choice choice = inject_choose_unit(&unit, now_ns);
+	struct fault_choice choice = inject_unit_choose(&unit, now_ns);
 
 	atomic_store_explicit(&strike->moved, 0, memory_order_relaxed);
 	atomic_store_explicit(&strike->value, choice.value, memory_order_relaxed);
@@ -140,40 +52,36 @@ static void choose(const struct slot *slot, struct strike *strike, uint64_t now_
 			memory_order_release);
 }
 
-/* The connection gets its number. */
-static struct strike *add_rule(struct slot *slot, uint32_t rule, uint64_t now_ns)
-{
-	struct strike *strike = slot_room(slot);
-
-	if (!strike) {
-		fault_record_suppressed(fault_rule_record(fault_rule_at(rule)), FAULT_IMPOSSIBLE);
-		return NULL;
-	}
-	atomic_store_explicit(&strike->rule, rule, memory_order_relaxed);
-	atomic_store_explicit(&strike->connection,
-			fault_rule_connection(fault_rule_at(rule), now_ns), memory_order_relaxed);
-	slot_add(slot, strike);
-	return strike;
-}
-
-bool inject_strikes(struct slot *slot, struct strike *strike, enum strike_state next,
-		const struct connection *connection, uint64_t now_ns)
+bool inject_strikes(const struct sight *sight, struct strike *strike, enum strike_state next)
 {
 	uint32_t state = STRIKE_ARMED;
-	struct inject_unit unit = unit_of(slot, strike);
-	struct judge judge = call_judge(connection);
+	struct inject_unit unit = unit_of(sight->slot, strike);
+	struct judge judge = call_judge(sight->connection);
 	bool strikes;
 
 	if (!atomic_compare_exchange_strong_explicit(&strike->state, &state, (uint32_t)next,
 			    memory_order_acq_rel, memory_order_relaxed))
 		return false;
 	unit.cell = judge.rule ? judge.cell : NULL;
-	strikes = inject_unit_strikes(&unit,
-			atomic_load_explicit(&strike->value, memory_order_relaxed), now_ns);
+	strikes = inject_unit_strikes(&unit, strike_value(strike), sight->now_ns);
 	if (!strikes)
 		atomic_store_explicit(&strike->state, STRIKE_DONE, memory_order_relaxed);
-	slot_count_kinds(slot);
+	slot_count_kinds(sight->slot);
 	return strikes;
+}
+
+bool inject_may_delay(const struct sight *sight)
+{
+	return !own_calls_are_forbidden() && (sight->is_blocking || hold_is_possible());
+}
+
+uint64_t inject_strikes_delay(const struct sight *sight, struct strike *strike)
+{
+	if (!inject_may_delay(sight)) {
+		inject_is_suppressed(sight->slot, strike, FAULT_BY_MODE);
+		return 0;
+	}
+	return inject_strikes(sight, strike, STRIKE_DONE) ? strike_value(strike) : 0;
 }
 
 void inject_is_suppressed(struct slot *slot, struct strike *strike, enum fault_reason reason)
@@ -214,44 +122,17 @@ static void end_all(struct slot *slot)
 	end_unit(slot, false);
 }
 
-/*
- * Rules that strike the same connections count them alike, whatever the threads do: so a connection
- * gets its numbers in one go. Whoever has the turn makes no system call meanwhile; who waits for it
- * in vain (it interrupted that thread, a signal handler) goes on without.
- */
-static _Atomic bool is_numbering;
-
-static void turn_take(void)
-{
-	for (int i = 0; i < TURN_TRIES; i++) {
-		if (!atomic_exchange_explicit(&is_numbering, true, memory_order_acquire))
-			return;
-		if (own_calls_begin()) {
-			raw_syscall(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
-			own_calls_end();
-		}
-	}
-}
-
-static void turn_end(void)
-{
-	atomic_store_explicit(&is_numbering, false, memory_order_release);
-}
-
-void inject_attempt_begins(struct slot *slot, const struct connection *connection,
-		const uint32_t *rules, uint32_t count, uint64_t now_ns)
+void inject_attempt_begins(const struct sight *sight, const uint32_t *rules, uint32_t count)
 {
 	uint64_t generation = atomic_load_explicit(&fault_rules.generation, memory_order_relaxed);
+	struct slot *slot = sight->slot;
 
 	/* Of the connection that had the memory before. */
 	end_unit(slot, false);
-	slot_begin(slot, connection, 1);
-	turn_take();
-	for (uint32_t i = 0; i < count; i++)
-		add_rule(slot, rules[i], now_ns);
-	turn_end();
+	slot_begin(slot, sight->connection, 1);
+	numbering_add_all(slot, rules, count, sight->now_ns);
 	for (uint32_t i = 0; i < slot_count(slot); i++)
-		choose(slot, &slot->strikes[i], now_ns);
+		choose(slot, &slot->strikes[i], sight->now_ns);
 	slot_count_kinds(slot);
 	atomic_store_explicit(&slot->rules, generation, memory_order_relaxed);
 }
@@ -346,7 +227,7 @@ __attribute__((noinline)) static void match_again(struct slot *slot, int fd)
 
 		if (slot_has_rule(slot, rules[i]))
 			continue;
-		strike = add_rule(slot, rules[i], now_ns);
+		strike = numbering_add(slot, rules[i], now_ns);
 		if (!strike)
 			continue;
 		choose(slot, strike, now_ns);
@@ -385,6 +266,6 @@ static void inherit(struct slot *slot)
 
 void inject_choices_forked(void)
 {
-	turn_end();
+	numbering_forked();
 	slots_each(inherit);
 }

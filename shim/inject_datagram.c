@@ -8,7 +8,8 @@
 #include "shim/below.h"
 #include "shim/call.h"
 #include "shim/hold.h"
-#include "shim/inject_choose.h"
+#include "shim/inject_slot.h"
+#include "shim/inject_unit.h"
 #include "shim/inside.h"
 #include "shim/own_call.h"
 #include "shim/socket_ask.h"
@@ -93,12 +94,12 @@ static void strike(struct fate *fate, const struct inject_unit *unit, uint64_t n
 {
 	const struct fault *fault = &unit->rule->fault;
 	enum datagram datagram = datagram_of(fault->kind);
-	struct fault_choice choice = inject_choose_unit(unit, now_ns);
+	struct fault_choice choice = inject_unit_choose(unit, now_ns);
 
 	if (choice.reason != FAULT_STRIKES)
 		return;
 	if (fault->kind == FAULT_LATENCY) {
-		if (atomic_load_explicit(&own_calls.forbidden, memory_order_relaxed))
+		if (own_calls_are_forbidden())
 			fault_record_suppressed(fault_rule_record(unit->rule), FAULT_BY_MODE);
 		else if (inject_unit_strikes(unit, choice.value, now_ns))
 			fate->delay_ns += choice.value;

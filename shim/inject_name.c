@@ -9,7 +9,7 @@
 #include "core/clock.h"
 #include "shim/below.h"
 #include "shim/host_entry.h"
-#include "shim/inject_choose.h"
+#include "shim/inject_unit.h"
 #include "shim/lookup.h"
 #include "shim/own_call.h"
 #include "shim/runtime.h"
@@ -44,7 +44,7 @@ static struct cell *cell_of(const struct endpoint *endpoint)
 static void strike_delay(const struct inject_unit *unit, uint64_t delay_ns, uint64_t now_ns,
 		uint64_t *until_ns)
 {
-	if (atomic_load_explicit(&own_calls.forbidden, memory_order_relaxed))
+	if (own_calls_are_forbidden())
 		fault_record_suppressed(fault_rule_record(unit->rule), FAULT_BY_MODE);
 	else if (inject_unit_strikes(unit, delay_ns, now_ns))
 		*until_ns += delay_ns;
@@ -60,7 +60,7 @@ static void strike(const struct endpoint *endpoint, uint32_t number, uint64_t no
 
 	unit.unit.connection = fault_rule_connection(unit.rule, now_ns);
 	unit.unit.call = 1;
-	choice = inject_choose_unit(&unit, now_ns);
+	choice = inject_unit_choose(&unit, now_ns);
 	if (choice.reason != FAULT_STRIKES)
 		return;
 	unit.cell = cell_of(endpoint);

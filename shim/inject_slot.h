@@ -65,6 +65,15 @@ struct slot {
 	struct strike strikes[SLOT_STRIKES];
 };
 
+/* Where a fault looks at a connection: in a call on it, or where it is waited for. */
+struct sight {
+	struct connection *connection;
+	struct slot *slot;
+	uint64_t now_ns;
+	int fd;
+	bool is_blocking; /* the call waits by itself: nothing needs to be held */
+};
+
 /* Memory for as many slots as fd_table has connections. False without it. */
 bool slots_start(void);
 

@@ -40,7 +40,7 @@ static bool meet_errno(struct crossing *crossing, struct strike *strike)
 	if (!is_about_data(crossing, strike_fault(strike)) ||
 			(error == EINTR && !crossing->sight.is_blocking) ||
 			(error == EAGAIN && crossing->sight.is_blocking) ||
-			!crossing_strikes(crossing, strike, STRIKE_DONE))
+			!inject_strikes(&crossing->sight, strike, STRIKE_DONE))
 		return true;
 	if (error == EAGAIN)
 		return crossing_answer_again(crossing);
@@ -60,7 +60,7 @@ static bool meet_end(struct crossing *crossing, struct strike *strike)
 			crossing->limit = (size_t)(strike_value(strike) - moved);
 		return true;
 	}
-	if (!crossing_strikes(crossing, strike, STRIKE_DONE))
+	if (!inject_strikes(&crossing->sight, strike, STRIKE_DONE))
 		return true;
 	crossing_end_connection(crossing, is_reset ? ECONNRESET : 0);
 	return crossing_answer_dead(crossing);
@@ -69,7 +69,7 @@ static bool meet_end(struct crossing *crossing, struct strike *strike)
 static bool meet_interruption(struct crossing *crossing, struct strike *strike)
 {
 	if (!crossing->sight.is_blocking || crossing_is_ready(crossing) ||
-			!crossing_strikes(crossing, strike, STRIKE_DONE))
+			!inject_strikes(&crossing->sight, strike, STRIKE_DONE))
 		return true;
 	return crossing_answer(crossing, -1, EINTR);
 }
@@ -86,7 +86,7 @@ static bool meet_again(struct crossing *crossing, struct strike *strike)
 		suppress(crossing, strike, FAULT_BY_MODE);
 		return true;
 	}
-	if (!crossing_strikes(crossing, strike, STRIKE_DONE))
+	if (!inject_strikes(&crossing->sight, strike, STRIKE_DONE))
 		return true;
 	until = crossing_is_receiving(crossing) ? &slot->in_until_ns : &slot->out_until_ns;
 	atomic_store_explicit(until, crossing->sight.now_ns + EAGAIN_NS, memory_order_relaxed);
@@ -102,7 +102,7 @@ static bool meet_shortness(struct crossing *crossing, struct strike *strike)
 		size = 1;
 	if (crossing->limit <= size || crossing->flags & MSG_PEEK)
 		return true;
-	if (strike_is(strike, STRIKE_ON) || crossing_strikes(crossing, strike, STRIKE_ON)) {
+	if (strike_is(strike, STRIKE_ON) || inject_strikes(&crossing->sight, strike, STRIKE_ON)) {
 		crossing->limit = size;
 		crossing->goes_on = false;
 	}
@@ -114,12 +114,11 @@ static bool meet_rate(struct crossing *crossing, struct strike *strike)
 	struct pace *pace = crossing_is_receiving(crossing) ? &strike->in : &strike->out;
 	uint64_t rate = strike_value(strike), due_ns, room;
 
-	if (atomic_load_explicit(&own_calls.forbidden, memory_order_relaxed) ||
-			(!crossing->sight.is_blocking && !hold_is_possible())) {
+	if (!inject_may_delay(&crossing->sight)) {
 		suppress(crossing, strike, FAULT_BY_MODE);
 		return true;
 	}
-	if (!strike_is(strike, STRIKE_ON) && !crossing_strikes(crossing, strike, STRIKE_ON))
+	if (!strike_is(strike, STRIKE_ON) && !inject_strikes(&crossing->sight, strike, STRIKE_ON))
 		return true;
 	if (inject_is_over(strike, crossing->sight.now_ns))
 		return true;
@@ -146,14 +145,14 @@ static bool meet_silence(struct crossing *crossing, struct strike *strike)
 	struct slot *slot = crossing->sight.slot;
 	bool is_silent;
 
-	if (atomic_load_explicit(&own_calls.forbidden, memory_order_relaxed)) {
+	if (own_calls_are_forbidden()) {
 		suppress(crossing, strike, FAULT_BY_MODE);
 		return true;
 	}
 	is_silent = socket_silence(crossing->sight.fd);
 	if (!is_silent && !hold_is_possible()) {
 		suppress(crossing, strike, FAULT_IMPOSSIBLE);
-	} else if (!crossing_strikes(crossing, strike, STRIKE_DONE)) {
+	} else if (!inject_strikes(&crossing->sight, strike, STRIKE_DONE)) {
 		if (is_silent)
 			socket_listen_again(crossing->sight.fd);
 	} else if (!is_silent) {
@@ -168,6 +167,10 @@ static bool meet_silence(struct crossing *crossing, struct strike *strike)
 
 static bool meet_corruption(struct crossing *crossing, struct strike *strike)
 {
+	/* What the kernel would turn back would never be sent. */
+	if (!crossing_is_receiving(crossing) && !crossing->sight.is_blocking &&
+			!own_calls_are_forbidden() && !crossing_is_ready(crossing))
+		return true;
 	/* What is sent without a copy must stay where it is for longer than ours does; and what is
 	 * received so is thrown away. */
 	if (!(crossing->flags & (MSG_PEEK | MSG_ZEROCOPY | MSG_TRUNC)) && crossing->is_in_sight &&
@@ -223,6 +226,6 @@ void meeting_moved(struct crossing *crossing, struct strike *strike, size_t size
 	all = size + atomic_fetch_add_explicit(&strike->moved, size, memory_order_relaxed);
 	/* Now, so that whoever waits for more wakes. */
 	if (strike_value(strike) && all >= strike_value(strike) &&
-			crossing_strikes(crossing, strike, STRIKE_DONE))
+			inject_strikes(&crossing->sight, strike, STRIKE_DONE))
 		crossing_end_connection(crossing, fault->kind == FAULT_RESET ? ECONNRESET : 0);
 }

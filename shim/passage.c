@@ -66,9 +66,8 @@ static void corrupt(const struct strike *strike, const struct slot *slot,
 		atomic_load_explicit(&strike->connection, memory_order_relaxed),
 		atomic_load_explicit(&slot->call, memory_order_relaxed),
 	};
-	uint64_t changes = atomic_load_explicit(&strike->value, memory_order_relaxed);
 
-	for (uint32_t i = 0; i < changes && i < size; i++) {
+	for (uint32_t i = 0; i < strike_value(strike) && i < size; i++) {
 		uint64_t number = fault_number(fault, runtime.seed, unit, i);
 		size_t at = (size_t)(number >> 8) % size;
 
@@ -83,12 +82,6 @@ static void corrupt(const struct strike *strike, const struct slot *slot,
 			at -= vector->iov_len;
 		}
 	}
-}
-
-static bool strikes(struct crossing *crossing)
-{
-	return inject_strikes(crossing->sight.slot, crossing->corrupts, STRIKE_DONE,
-			crossing->sight.connection, crossing->sight.now_ns);
 }
 
 /* The program's own data is not ours to change: a copy is sent, of so much as there is room for. */
@@ -112,7 +105,7 @@ __attribute__((noinline)) static ssize_t send_corrupted(const struct move *move,
 		crossing->goes_on = true;
 	}
 	changed.vectors[0] = (struct iovec){ copy, size };
-	if (strikes(crossing))
+	if (inject_strikes(&crossing->sight, crossing->corrupts, STRIKE_DONE))
 		corrupt(crossing->corrupts, crossing->sight.slot, &changed, size);
 	return move->make(move, changed.vectors, 1, size);
 }
@@ -132,7 +125,8 @@ static ssize_t make_cut(const struct move *move, struct crossing *crossing, size
 	if (crossing->corrupts && move->direction == FAULT_OUT)
 		return send_corrupted(move, crossing, &pieces);
 	result = move->make(move, pieces.vectors, pieces.count, pieces.size);
-	if (crossing->corrupts && result > 0 && strikes(crossing))
+	if (crossing->corrupts && result > 0 &&
+			inject_strikes(&crossing->sight, crossing->corrupts, STRIKE_DONE))
 		corrupt(crossing->corrupts, crossing->sight.slot, &pieces, (size_t)result);
 	return result;
 }
