@@ -30,8 +30,8 @@ static struct hold_times hold_of(int fd, uint32_t events, uint64_t now_ns)
 	return arrival_hold(fd, events, now_ns);
 }
 
-/* Programs that go round libc's connect(). Six arguments are read whatever was given, as libc does.
- */
+/* Programs that go round libc's connect(), or as libuv round what moves many datagrams. Six
+ * arguments are read whatever was given, as libc does. */
 __attribute__((no_sanitize("address"))) static long inject_syscall(long number, ...)
 {
 	long a[6];
@@ -43,6 +43,12 @@ __attribute__((no_sanitize("address"))) static long inject_syscall(long number, 
 	va_end(list);
 	if (number == SYS_connect)
 		return inject_connect((int)a[0], (const struct sockaddr *)a[1], (socklen_t)a[2]);
+	if (number == SYS_sendmmsg && datagram_concerns((int)a[0]))
+		return real()->sendmmsg((int)a[0], (struct mmsghdr *)a[1], (unsigned int)a[2],
+				(int)a[3]);
+	if (number == SYS_recvmmsg && datagram_concerns((int)a[0]))
+		return real()->recvmmsg((int)a[0], (struct mmsghdr *)a[1], (unsigned int)a[2],
+				(int)a[3], (struct timespec *)a[4]);
 	return below()->syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }
 

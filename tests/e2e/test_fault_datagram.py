@@ -140,13 +140,14 @@ class Drop(_Datagrams):
 		server = NameServer()
 		self.addCleanup(server.close)
 		self.port = server.port
-		command = ['dig', '@127.0.0.1', '-p', str(self.port), '+short', '+time=1', '+tries=2', '+noedns', 'a.test', 'A']
-		self.strike('drop dir=out calls=1')
-		self.assertEqual(self.run_program(command).stdout.strip().splitlines()[-1], '192.0.2.7')
-		self.strike('drop')
-		result = self.run_program(command)
+		command = ['dig', '@127.0.0.1', '-p', str(self.port), '+short', '+time=1', '+noedns', 'a.test', 'A']
+		self.strike('drop dir=out times=1')
+		self.assertEqual(self.run_program(command + ['+tries=30']).stdout.strip().splitlines()[-1], '192.0.2.7')
+		self.assertInjected(('F', 1, 1, 'drop'))
+		self.strike('drop dir=out')
+		result = self.run_program(command + ['+tries=2'])
 		self.assertFails(result, 'no servers could be reached|timed out', 9)
-		self.assertGreater(len(self.injections()), 0)
+		self.assertEqual({i['fault'] for i in self.injections()}, {'drop'})
 
 
 class Dup(_Datagrams):
