@@ -278,7 +278,7 @@ class Hang(_Connect):
 
 	def test_another_connection_of_the_same_process(self):
 		self.strike('hang calls=1')
-		client = self.client('client_asyncio.py', self.port, 2)
+		client = self.client('client_asyncio.py', self.port, 5)
 		results = client.calls(3)
 		self.assertEqual(sorted(r.returncode for r in results), [0, 0, 1], results)
 

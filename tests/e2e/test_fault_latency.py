@@ -6,6 +6,7 @@ import os
 import re
 import resource
 import statistics
+import time
 
 import chaos
 import daemons
@@ -15,6 +16,15 @@ DELAY = 300
 STRICT = DELAY + 20
 GENEROUS = DELAY + 3000
 ROUNDS = 5
+TRIES = 10
+
+
+def answer_late(connection):
+	"""As echo() of a server that is slow."""
+	with connection.makefile('rb') as lines:
+		for line in lines:
+			time.sleep(DELAY / 1000)
+			connection.sendall(line)
 
 
 class Loop(harness.LongLived):
@@ -50,6 +60,20 @@ class _Late(chaos.Case):
 		self.assertLess(median - well, STRICT if chaos.STRICT else GENEROUS, what)
 
 
+	def assertNoneEarly(self, late):
+		self.assertGreaterEqual(min(late), 0 if harness.BARE else DELAY)
+
+	def assertPunctual(self, measure, limit=STRICT - DELAY):
+		"""By what it is later than a control of the same length beside it; a busy machine is given some tries."""
+		later = []
+		while len(later) < (1 if chaos.STRICT else TRIES):
+			late, control = measure()
+			later.append(late - control)
+			print(f'# {self.id().partition(".")[2]}: {late:.0f} ms, control {control:.0f}')
+			if later[-1] < limit:
+				return
+		self.assertLess(min(later), limit)
+
 	def assertIdle(self, used, well, took, waits):
 		"""In ROUNDS with so many delays after each other; all in milliseconds, of which `well` are used without."""
 		print(f'# {type(self).__name__}: {used:.0f} ms of processor time, {well:.0f} without, in {took:.0f}')
@@ -66,27 +90,39 @@ class _Loop(_Late):
 	def setUp(self):
 		super().setUp()
 		self.strike(f'latency={DELAY}ms')
+		self.slow = self.peer(answer_late).port
 
 	def test_connections_and_answers_come_late(self):
 		loop = self.loop()
-		well, late = loop.turn(self.other, 10), loop.turn(self.port, 10)
-		for what in ('connect', 'second'):
-			self.assertLate(what, late[what], statistics.median(well[what]))
-		# The first answer belongs to the call whose attempt was late.
-		self.assertLess(min(late['first']), DELAY if not chaos.STRICT else 20)
+		turns = 0
+
+		def medians():
+			"""Of late connections and answers; and of answers of a server that is slow itself."""
+			nonlocal turns
+			turns += 1
+			late, slow = loop.turn(self.port, 10), loop.turn(self.slow, 10)
+			self.assertNoneEarly(late['connect'] + late['second'])
+			# The first answer belongs to the call whose attempt was late.
+			self.assertLess(min(late['first']), DELAY if not chaos.STRICT else 20)
+			return max(statistics.median(late[what]) for what in ('connect', 'second')), statistics.median(slow['second'])
+		well = loop.turn(self.other, 10)
+		self.assertPunctual(medians)
 		self.assertLess(max(well['connect']), GENEROUS)
 		self.assertEqual([(i['call'], i['value']) for i in sorted(self.injections(), key=lambda i: i['call'])],
-			[(1, DELAY * 1000000)] * 10 + [(2, DELAY * 1000000)] * 10)
+			[(1, DELAY * 1000000)] * 10 * turns + [(2, DELAY * 1000000)] * 10 * turns)
 
 	def test_a_hundred_side_by_side(self):
 		loop = self.loop()
+
+		def whole():
+			"""Until all are connected, as against those of a server that is slow itself and their first answers."""
+			took, slow = loop.turn(self.port, 100), loop.turn(self.slow, 100)
+			self.assertEqual(len(took['second']), 100)
+			self.assertGreaterEqual(took['ended'], 0 if harness.BARE else 2 * DELAY)
+			self.assertLess(took['ended'], 900 if chaos.STRICT else 200 * DELAY / 3)
+			return took['connected'], slow['connected'] + statistics.median(slow['first'])
 		loop.turn(self.other, 100)
-		took = loop.turn(self.port, 100)
-		print(f'# {type(self).__name__}, a hundred side by side: connections {took["connected"]:.0f} ms, all {took["ended"]:.0f}')
-		self.assertEqual(len(took['second']), 100)
-		self.assertGreaterEqual(took['ended'], 0 if harness.BARE else 2 * DELAY)
-		self.assertLess(took['connected'], 450 if chaos.STRICT else 100 * DELAY / 3)
-		self.assertLess(took['ended'], 900 if chaos.STRICT else 200 * DELAY / 3)
+		self.assertPunctual(whole, 150)
 
 	def test_nobody_spins(self):
 		"""A hundred side by side. What is used above what the same work takes, of the time in which they wait."""
@@ -100,14 +136,14 @@ class _Loop(_Late):
 		"""While it waits, for a second twice, a timer of 10 ms goes on, and so do calls to another host."""
 		self.strike('latency=1s')
 		loop = self.loop()
-		loop.turn(self.other, 5, 'busy')
+		usual = loop.turn(self.slow, 5, 'busy')
 		took = loop.turn(self.port, 5, 'busy')
 		print(f'# {type(self).__name__}: {len(took["gaps"])} ticks, at most {max(took["gaps"]):.1f} ms late, '
 			f'{len(took["trips"])} calls, {max(took["trips"]):.1f} ms at most')
 		self.assertGreater(len(took['gaps']), 10)
 		self.assertGreater(len(took['trips']), 10)
-		self.assertLess(statistics.median(took['gaps']), 100)
-		self.assertLess(statistics.median(took['trips']), 100)
+		for what in ('gaps', 'trips'):
+			self.assertLess(statistics.median(took[what]), 50 + 3 * statistics.median(usual[what]))
 		if chaos.STRICT:
 			self.assertLess(max(took['gaps'] + took['trips']), 30)
 			self.assertGreater(len(took['gaps']), 120)
@@ -153,8 +189,14 @@ class Nginx(_Late):
 		return [float(taken) * 1000 for _, taken in lines], seconds * 1000
 
 	def test_each_request_comes_late(self):
-		well = statistics.median(self.gets(self.port, 1)[0][0] for _ in range(5))
-		self.assertLate('request', [self.gets(self.front, 1)[0][0] for _ in range(5)], well)
+		slow = self.healthy()
+		slow.slow(DELAY / 1000)
+
+		def medians():
+			late = [self.gets(self.front, 1)[0][0] for _ in range(5)]
+			self.assertNoneEarly(late)
+			return statistics.median(late), statistics.median(self.gets(slow.port, 1)[0][0] for _ in range(5))
+		self.assertPunctual(medians)
 
 	def test_a_hundred_side_by_side(self):
 		well = self.gets(self.port, 100)[1]
@@ -179,6 +221,11 @@ class Nginx(_Late):
 		self.assertIdle(used, self.used_in_rounds()[0], took, 1)
 
 
+def sleeps():
+	"""What five sleeps of that length take here."""
+	return [chaos.timed(lambda: time.sleep(DELAY / 1000))[1] * 1000 for _ in range(5)]
+
+
 class Redis(_Late):
 	"""redis-benchmark keeps its connections: each answer is late, for which it waits in its own epoll."""
 
@@ -196,9 +243,12 @@ class Redis(_Late):
 		return {key: float(value) for key, value in zip(head[1:], row[1:])}, result
 
 	def test_each_answer_comes_late(self):
-		figures, result = self.benchmark(1, 5)
-		self.assertLate('answer', [figures['p50_latency_ms']])
-		self.assertGreaterEqual(result.seconds, 5 * DELAY / 1000)
+		def medians():
+			figures, result = self.benchmark(1, 5)
+			self.assertGreaterEqual(result.seconds, 0 if harness.BARE else 5 * DELAY / 1000)
+			self.assertNoneEarly([figures['p50_latency_ms']])
+			return figures['p50_latency_ms'], statistics.median(sleeps())
+		self.assertPunctual(medians)
 
 	def test_a_hundred_side_by_side(self):
 		figures, result = self.benchmark(100, 400)
