@@ -16,6 +16,7 @@ struct fault_counts fault_counts_of_record(struct fault_record *record)
 		.seen = load(&record->seen),
 		.matched = load(&record->matched),
 		.injected = load(&record->injected),
+		.unreported = load(&record->unreported),
 	};
 
 	for (int reason = 0; reason < FAULT_REASON_COUNT; reason++)
@@ -27,6 +28,7 @@ struct fault_counts fault_counts_of_view(const struct fault_view *view)
 {
 	struct fault_counts counts = {
 		.seen = view->seen, .matched = view->matched, .injected = view->injected,
+		.unreported = view->unreported,
 	};
 
 	memcpy(counts.suppressed, view->suppressed, sizeof(counts.suppressed));
@@ -77,6 +79,9 @@ const char *fault_counts_describe(const struct fault_counts *counts, char *ret)
 			counts->seen, counts->seen == 1 ? "" : "s", counts->matched,
 			counts->injected);
 
+	if (counts->unreported > 0)
+		length += snprintf(ret + length, FAULT_COUNTS_SIZE - (size_t)length,
+				", %" PRIu64 " of them not reported", counts->unreported);
 	if (suppressed > 0)
 		snprintf(ret + length, FAULT_COUNTS_SIZE - (size_t)length,
 				", %" PRIu64 " suppressed (%.150s)", suppressed,

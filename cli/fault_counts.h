@@ -8,7 +8,7 @@
 #define FAULT_COUNTS_SIZE 256
 
 struct fault_counts {
-	uint64_t seen, matched, injected;
+	uint64_t seen, matched, injected, unreported;
 	uint64_t suppressed[FAULT_REASON_COUNT];
 };
 
@@ -21,7 +21,8 @@ uint64_t fault_counts_suppressed(const struct fault_counts *counts);
  * returned. */
 const char *fault_counts_reasons(const struct fault_counts *counts, char *ret);
 
-/* "12 calls seen, 5 matched, 3 injected, 2 suppressed (chance)". Likewise. */
+/* "12 calls seen, 5 matched, 3 injected, 2 suppressed (chance)"; ", 1 of them not
+ * reported" behind what was injected, where that is so. Likewise. */
 const char *fault_counts_describe(const struct fault_counts *counts, char *ret);
 
 #endif

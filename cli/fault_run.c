@@ -58,7 +58,6 @@ static bool set_path(const char *variable, const char *option, const char *path)
 	return true;
 }
 
-
 static bool check_line(const struct fault_run *run, const char *line, size_t length,
 		unsigned int number)
 {
@@ -88,19 +87,54 @@ static bool check_line(const struct fault_run *run, const char *line, size_t len
 	return false;
 }
 
+static const char *kind_of_file(mode_t mode)
+{
+	switch (mode & S_IFMT) {
+	case S_IFLNK:
+		return "a symbolic link";
+	case S_IFDIR:
+		return "a directory";
+	case S_IFIFO:
+		return "a pipe";
+	case S_IFSOCK:
+		return "a socket";
+	default:
+		return "a device";
+	}
+}
+
+/* NULL, with errno, where there is none. Waits for no writer of a pipe. */
+static FILE *open_replay(const struct fault_run *run)
+{
+	int fd = open(run->replay, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	const char *why = NULL;
+	struct stat about;
+	FILE *file = NULL;
+
+	if (fd < 0 || fstat(fd, &about) != 0)
+		why = strerror(errno);
+	else if (!S_ISREG(about.st_mode))
+		why = kind_of_file(about.st_mode);
+	else if (!(file = fdopen(fd, "r")))
+		why = strerror(errno);
+	if (why)
+		terminal_complain("run: --replay: expected a report of an earlier run, got '%s': "
+				  "%s", run->replay, why);
+	if (fd >= 0 && !file)
+		close(fd);
+	return file;
+}
+
 static bool check_replay(const struct fault_run *run)
 {
-	FILE *file = fopen(run->replay, "re");
+	FILE *file = open_replay(run);
 	char *line = NULL;
 	size_t size = 0;
 	unsigned int number = 0;
 	bool is_good = file != NULL;
 
-	if (!file) {
-		terminal_complain("run: --replay: expected a report of an earlier run, got '%s': "
-				  "%s", run->replay, strerror(errno));
+	if (!file)
 		return false;
-	}
 	for (ssize_t length; is_good && (length = getline(&line, &size, file)) >= 0;) {
 		number++;
 		if (length > 0 && line[length - 1] == '\n')
@@ -125,30 +159,40 @@ static bool files_are_one(const char *one, const char *other)
 			first.st_dev == second.st_dev && first.st_ino == second.st_ino;
 }
 
+/* As the library opens it, and refuses it. NULL, or why not. */
+static const char *empty_file(const char *path)
+{
+	struct stat file;
+	const char *why = NULL;
+
+	/* Before it is opened: of what is no report, nothing is. */
+	if (lstat(path, &file) == 0 && !S_ISREG(file.st_mode))
+		return kind_of_file(file.st_mode);
+	int fd = open(path, INJECTION_REPORT_FLAGS, 0666);
+	if (fd < 0)
+		return strerror(errno);
+	if (fstat(fd, &file) != 0 || (S_ISREG(file.st_mode) && ftruncate(fd, 0) != 0))
+		why = strerror(errno);
+	else if (!S_ISREG(file.st_mode))
+		why = kind_of_file(file.st_mode);
+	close(fd);
+	return why;
+}
+
 static bool empty_report(const struct fault_run *run)
 {
-	bool is_good;
-	int fd;
+	const char *why;
 
 	if (run->replay && files_are_one(run->report, run->replay)) {
 		terminal_complain("run: --report: expected another file than that of --replay, got "
 				  "'%s' for both", run->report);
 		return false;
 	}
-	fd = open(run->report, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY | O_NONBLOCK,
-			0666);
-	if (fd < 0) {
-		terminal_complain("run: --report: expected a file that can be written, got '%s': "
-				  "%s", run->report, strerror(errno));
-		return false;
-	}
-	/* No byte changes nothing, and a device that takes none refuses it. */
-	is_good = write(fd, "", 0) == 0;
-	if (!is_good)
-		terminal_complain("run: --report: expected a file that can be written, got '%s': "
-				  "%s", run->report, strerror(errno));
-	close(fd);
-	return is_good;
+	why = empty_file(run->report);
+	if (why)
+		terminal_complain("run: --report: expected a regular file that can be written, got "
+				  "'%s': %s", run->report, why);
+	return !why;
 }
 
 /* Each run counts its connections from 1; those that it starts itself are part of it. */

@@ -140,6 +140,7 @@ static json_t *fault_object(const struct fault_view *view, uint64_t now_ns)
 	member_set_number(object, "seen", view->seen);
 	member_set_number(object, "matched", view->matched);
 	member_set_number(object, "injected", view->injected);
+	member_set_number(object, "unreported", view->unreported);
 	member_set(object, "suppressed", suppressed_object(view));
 	return object;
 }

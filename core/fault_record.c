@@ -109,6 +109,11 @@ void fault_record_suppressed(struct fault_record *record, enum fault_reason reas
 		add_one(&record->suppressed[reason]);
 }
 
+void fault_record_unreported(struct fault_record *record)
+{
+	add_one(&record->unreported);
+}
+
 void fault_record_forget(struct fault_record *record)
 {
 	/* So far from any time that it is long ago. */

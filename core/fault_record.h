@@ -25,9 +25,10 @@ struct fault_record {
 	_Atomic uint64_t injected;
 	_Atomic uint64_t struck_ns; /* last, for `every` */
 	_Atomic uint64_t suppressed[FAULT_REASON_COUNT];
+	_Atomic uint64_t unreported; /* injected, and missing in the report */
 	char name[RULE_NAME_SIZE];
 	char text[FAULT_TEXT_SIZE]; /* the rule, without its name; shortened if longer */
-	uint64_t reserved[8];
+	uint64_t reserved[7];
 };
 
 static_assert(sizeof(struct fault_record) == 512, "fault layout is shared: bump SEGMENT_VERSION");
@@ -43,6 +44,9 @@ bool fault_record_strike(struct fault_record *record, const struct fault *fault,
 void fault_record_seen(struct fault_record *record);
 void fault_record_matched(struct fault_record *record);
 void fault_record_suppressed(struct fault_record *record, enum fault_reason reason);
+
+/* It was injected, and its line could not be written. */
+void fault_record_unreported(struct fault_record *record);
 
 /* Its run is over: what it counted can be read until another rule needs the record. */
 void fault_record_forget(struct fault_record *record);

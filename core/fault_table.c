@@ -309,6 +309,7 @@ bool fault_table_read(const struct fault_table *table, uint32_t index, uint64_t 
 	ret->seen = load(&record->seen);
 	ret->matched = load(&record->matched);
 	ret->injected = load(&record->injected);
+	ret->unreported = load(&record->unreported);
 	for (int reason = 0; reason < FAULT_REASON_COUNT; reason++)
 		ret->suppressed[reason] = load(&record->suppressed[reason]);
 	/* It may have been given to another rule meanwhile. */

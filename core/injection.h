@@ -10,6 +10,7 @@
 #ifndef SHUNT_CORE_INJECTION_H
 #define SHUNT_CORE_INJECTION_H
 
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -24,6 +25,10 @@ struct injection {
 	enum fault_kind kind;
 	uint64_t value;
 };
+
+/* How the file of a report is opened for writing; what is not a regular file then is none. */
+#define INJECTION_REPORT_FLAGS                                                                     \
+	(O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY)
 
 /* With its newline; the length. */
 size_t injection_format(const struct injection *injection, char ret[INJECTION_LINE_SIZE]);

@@ -3,17 +3,20 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "shim/log.h"
 #include "shim/own_call.h"
 #include "shim/raw.h"
 #include "shim/real.h"
+#include "shim/thread.h"
 
 static const char *report_path = "";
 
@@ -33,32 +36,71 @@ static bool fits(const struct stat *file, size_t length)
 			       (uint64_t)file->st_size + length <= limit.rlim_cur);
 }
 
-static void append(const char *line, size_t length)
+/* The file may have grown to the limit meanwhile: what that raised must not reach the program. */
+static void take_back_signal(void)
 {
-	long flags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
-	long fd = raw_syscall(SYS_openat, AT_FDCWD, (long)report_path, flags, 0600, 0, 0);
+	static const struct timespec at_once;
+	uint64_t raised = 1ull << (SIGXFSZ - 1);
+
+	raw_syscall(SYS_rt_sigtimedwait, (long)&raised, 0, (long)&at_once, sizeof(raised), 0, 0);
+}
+
+/* Called with all signals blocked. */
+static bool append(const char *line, size_t length)
+{
+	long fd = raw_syscall(SYS_openat, AT_FDCWD, (long)report_path, INJECTION_REPORT_FLAGS, 0600,
+			0, 0);
 	struct stat file;
+	long written = 0;
 
 	if (fd < 0)
-		return;
+		return false;
 	if (!raw_syscall(SYS_fstat, fd, (long)&file, 0, 0, 0, 0) && S_ISREG(file.st_mode) &&
 			fits(&file, length))
-		raw_syscall(SYS_write, fd, (long)line, (long)length, 0, 0, 0);
+		written = raw_syscall(SYS_write, fd, (long)line, (long)length, 0, 0, 0);
+	if (written == -EFBIG)
+		take_back_signal();
 	raw_syscall(SYS_close, fd, 0, 0, 0, 0, 0);
+	return written == (long)length;
 }
 
-void fault_report(const struct injection *injection)
+bool fault_report(const struct injection *injection)
 {
 	char line[INJECTION_LINE_SIZE];
+	uint64_t signals;
+	bool is_told;
 
-	if (!report_path[0] || !own_calls_begin())
-		return;
-	append(line, injection_format(injection, line));
+	if (!report_path[0])
+		return true;
+	if (!own_calls_begin())
+		return false;
+	/* Nor does a handler leave by siglongjmp with the file open. */
+	signals = thread_block_signals();
+	is_told = append(line, injection_format(injection, line));
+	thread_restore_signals(signals);
 	own_calls_end();
+	return is_told;
 }
 
-/* The file in memory, or NULL. */
-static char *map_file(const char *path, size_t *ret_size)
+/* What the file has, as far as it could be read. */
+static size_t read_all(int fd, char *ret, size_t size)
+{
+	size_t length = 0;
+
+	while (length < size) {
+		ssize_t got = real()->read(fd, ret + length, size - length);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			break;
+		length += (size_t)got;
+	}
+	return length;
+}
+
+/* A copy of the file in memory, which nobody makes shorter while it is read; or NULL. */
+static char *copy_file(const char *path, size_t *ret_length, size_t *ret_size)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	struct stat file;
@@ -66,10 +108,14 @@ static char *map_file(const char *path, size_t *ret_size)
 
 	if (fd < 0)
 		return NULL;
-	if (!fstat(fd, &file) && file.st_size > 0)
-		memory = mmap(NULL, (size_t)file.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (!fstat(fd, &file) && S_ISREG(file.st_mode) && file.st_size > 0) {
+		*ret_size = (size_t)file.st_size;
+		memory = mmap(NULL, *ret_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+				-1, 0);
+	}
+	if (memory != MAP_FAILED)
+		*ret_length = read_all(fd, memory, *ret_size);
 	real()->close(fd);
-	*ret_size = memory == MAP_FAILED ? 0 : (size_t)file.st_size;
 	return memory == MAP_FAILED ? NULL : memory;
 }
 
@@ -99,8 +145,8 @@ static void read_lines(const char *text, size_t size)
 
 static void replay_start(const char *path)
 {
-	size_t size = 0;
-	char *text = map_file(path, &size);
+	size_t length = 0, size = 0;
+	char *text = copy_file(path, &length, &size);
 	void *memory;
 
 	replay.is_on = true;
@@ -108,11 +154,11 @@ static void replay_start(const char *path)
 		log_line("SHUNT_REPLAY: nothing could be read: nothing is injected");
 		return;
 	}
-	memory = mmap(NULL, count_lines(text, size) * sizeof(struct injection),
+	memory = mmap(NULL, count_lines(text, length) * sizeof(struct injection),
 			PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (memory != MAP_FAILED) {
 		replay.injections = memory;
-		read_lines(text, size);
+		read_lines(text, length);
 	}
 	munmap(text, size);
 }

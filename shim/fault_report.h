@@ -15,7 +15,8 @@
 /* `report` must stay. Either may be "": none. */
 void fault_report_start(const char *report, const char *replay);
 
-void fault_report(const struct injection *injection);
+/* False: there is a report, and the line could not be appended to it. */
+bool fault_report(const struct injection *injection);
 
 /* Is it decided by a report what is injected? Also where that could not be read: then nothing. */
 bool fault_report_is_replayed(void);

@@ -84,7 +84,8 @@ bool inject_unit_strikes(const struct inject_unit *unit, uint64_t value, uint64_
 		return false;
 	}
 	text_copy(injection.rule, sizeof(injection.rule), rule->fault.name);
-	fault_report(&injection);
+	if (!fault_report(&injection))
+		fault_record_unreported(fault_rule_record(rule));
 	write_event(unit, now_ns);
 	if (unit->cell)
 		cell_count(unit->cell, CELL_TOTAL_injected);

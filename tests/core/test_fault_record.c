@@ -51,6 +51,10 @@ Test(fault_record, counts_what_happened)
 	fault_record_suppressed(&record, FAULT_REASON_COUNT);
 	cr_expect(record.seen == 2 && record.matched == 1 && record.injected == 0);
 	cr_expect_eq(record.suppressed[FAULT_BY_MODE], 1);
+	fault_record_unreported(&record);
+	cr_expect_eq(record.unreported, 1);
+	cr_assert(fault_record_clear(&record, record.key));
+	cr_expect_eq(record.unreported, 0);
 }
 
 Test(fault_record, is_forgotten_when_nobody_used_it_for_long)

@@ -6,7 +6,9 @@ import os
 import pty
 import re
 import select
+import shutil
 import signal
+import socket
 import subprocess
 import time
 import unittest
@@ -323,8 +325,44 @@ class RunOptions(_Run):
 		return result.stderr
 
 	def test_a_report_that_cannot_be_written(self):
-		self.assertIn("--report: expected a file that can be written, got '/no/such/file'",
+		self.assertIn("--report: expected a regular file that can be written, got '/no/such/file': No such file",
 			self.refused('--fault', RULE, '--report', '/no/such/file'))
+
+	def special_files(self):
+		"""(path, what it is)"""
+		path = {name: os.path.join(self.scratch, name) for name in ('file', 'link', 'loose', 'pipe', 'socket')}
+		with open(path['file'], 'w', encoding='ascii') as file:
+			file.write('kept\n')
+		os.symlink(path['file'], path['link'])
+		os.symlink(os.path.join(self.scratch, 'nowhere'), path['loose'])
+		os.mkfifo(path['pipe'])
+		with socket.socket(socket.AF_UNIX) as listener:
+			listener.bind(path['socket'])
+		return ((path['link'], 'a symbolic link'), (path['loose'], 'a symbolic link'), (path['pipe'], 'a pipe'),
+			(path['socket'], 'a socket'), (self.scratch, 'a directory'), ('/dev/full', 'a device'),
+			('/dev/stdout', 'a symbolic link'))
+
+	def test_a_report_that_the_library_would_not_write(self):
+		for path, kind in self.special_files():
+			self.assertEqual(self.refused('--fault', RULE, '--report', path),
+				f"shunt: run: --report: expected a regular file that can be written, got '{path}': {kind}\n")
+		self.assertFalse(os.path.exists(os.path.join(self.scratch, 'nowhere')))
+		with open(os.path.join(self.scratch, 'file'), encoding='ascii') as file:
+			self.assertEqual(file.read(), 'kept\n')
+
+	def test_a_pipe_that_is_read_is_no_report_either(self):
+		path = os.path.join(self.scratch, 'pipe')
+		os.mkfifo(path)
+		reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+		self.addCleanup(os.close, reader)
+		self.assertIn(f"got '{path}': a pipe", self.refused('--fault', RULE, '--report', path))
+
+	def test_a_replay_is_a_regular_file(self):
+		"""Nobody waits for the writer of a pipe."""
+		for path, kind in self.special_files():
+			if kind in ('a pipe', 'a directory', 'a device'):
+				self.assertEqual(self.refused('--fault', RULE, '--replay', path),
+					f"shunt: run: --replay: expected a report of an earlier run, got '{path}': {kind}\n")
 
 	def test_a_report_is_one_file(self):
 		self.assertIn("--report: expected a file, got '-'", self.refused('--fault', RULE, '--report', '-'))
@@ -332,8 +370,6 @@ class RunOptions(_Run):
 		self.assertIn('expected --report once, got it again',
 			self.refused('--fault', RULE, '--report', self.report, '--report', self.report + '2'))
 		self.assertFalse(os.path.exists(self.report))
-		self.assertIn("--report: expected a file that can be written, got '/dev/full': No space left",
-			self.refused('--fault', RULE, '--report', '/dev/full'))
 
 	def test_the_kill_switch_is_no_pass(self):
 		self.settings['SHUNT_OFF'] = '1'
@@ -425,6 +461,28 @@ sys.exit(4)
 '''
 
 
+# Connects thrice where something is in a report's way.
+SPOILED = r'''
+import os, resource, shutil, signal, socket, sys
+had = []
+signal.signal(signal.SIGXFSZ, lambda *_: had.append('SIGXFSZ'))
+exec(sys.argv[2])
+for _ in range(3):
+	with socket.socket() as connection:
+		print(os.strerror(connection.connect_ex(('127.0.0.1', int(sys.argv[1])))), *had)
+'''
+
+# What is in the way, and whether a root directory of one's own is needed for it.
+SPOILS = {
+	'no descriptor is left': 'free = os.dup(0); os.close(free); resource.setrlimit(resource.RLIMIT_NOFILE, (free + 1, free + 1))',
+	'files may not grow': 'resource.setrlimit(resource.RLIMIT_FSIZE, (10, 10))',
+	'its directory is gone': 'shutil.rmtree("reports")',
+	'it was made a link': 'os.rename("reports/report", "other"); os.symlink("../other", "reports/report")',
+	'it was made a pipe': 'os.unlink("reports/report"); os.mkfifo("reports/report")',
+	'the root is another': 'os.mkdir("root"); os.chroot("root")',
+}
+
+
 class RunHits(harness.Case):
 	def setUp(self):
 		super().setUp()
@@ -457,6 +515,30 @@ class RunHits(harness.Case):
 				str(self.port), '3'], library=False, extra=self.shunt_variables())
 			self.assertEqual(result.returncode, 5, result)
 			self.assertIn(f'shunt: run: --report: {words}', result.stderr)
+
+	def run_spoiled(self, spoil, prefix=()):
+		"""Each of three injections was carried out, and is told to be missing in the report."""
+		directory = os.path.join(self.scratch, 'reports')
+		os.makedirs(directory, exist_ok=True)
+		self.report = os.path.join(directory, 'report')
+		result = self.run_program([*prefix, SHUNT, 'run', '--fault', f'127.0.0.1:{self.port} refuse', '--report',
+			self.report, '--', harness.PYTHON, '-c', SPOILED, str(self.port), spoil], library=False,
+			extra=self.shunt_variables())
+		self.assertEqual((result.returncode, result.stdout), (0, 'Connection refused\n' * 3), result)
+		self.assertRegex(result.stderr, r'\Ashunt: RUN1: \d+ calls seen, 3 matched, 3 injected, 3 of them not reported\n')
+
+	def test_a_line_that_could_not_be_written_is_counted(self):
+		as_root = [] if os.geteuid() == 0 else ['unshare', '-r']
+		for what, spoil in SPOILS.items():
+			with self.subTest(what):
+				self.run_spoiled(spoil, as_root if 'chroot' in spoil else [])
+				shutil.rmtree(os.path.join(self.scratch, 'reports'), ignore_errors=True)
+		self.assertEqual({fault['unreported'] for fault in self.status()['faults']}, {3})
+
+	def test_a_line_for_which_the_disk_has_no_room_is_counted(self):
+		unshare = ['unshare', '-m'] if os.geteuid() == 0 else ['unshare', '-rm']
+		self.run_spoiled('', [*unshare, 'sh', '-c', 'mount -t tmpfs -o size=4k none reports && '
+			'{ head -c 8192 /dev/zero >reports/all 2>/dev/null; exec "$@"; }', 'sh'])
 
 	def test_each_rule_is_told(self):
 		result = self.run_connector(f'127.0.0.1:{self.port} refuse times=1', '--fault', 'any refuse calls=100',
@@ -520,7 +602,7 @@ class FaultAdd(_Command):
 			'REDIS: added for 30.0s: redis:6379 hang\n')
 		fault, = self.faults()
 		self.assertEqual(list(fault), ['name', 'rule', 'added', 'ends_in_ms', 'connections', 'seen', 'matched',
-			'injected', 'suppressed'])
+			'injected', 'unreported', 'suppressed'])
 		self.assertEqual(list(fault['suppressed']), REASONS)
 		self.assertEqual((fault['name'], fault['rule'], fault['added']), ('REDIS', 'redis:6379 hang', True))
 		self.assertGreater(fault['ends_in_ms'], 0)

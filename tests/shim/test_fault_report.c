@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "faults.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include "shim/fault_report.h"
 #include "shim/own_call.h"
@@ -46,8 +48,8 @@ Test(fault_report, a_line_is_appended_for_each)
 
 	fault_report_start(path, "");
 	errno = 77;
-	fault_report(&one);
-	fault_report(&other);
+	cr_expect(fault_report(&one));
+	cr_expect(fault_report(&other));
 	cr_expect_eq(errno, 77);
 	injection_format(&one, line);
 	strcpy(expected, line);
@@ -58,16 +60,23 @@ Test(fault_report, a_line_is_appended_for_each)
 	cr_expect_not(fault_report_is_replayed());
 }
 
+Test(fault_report, without_a_file_there_is_nothing_to_fail)
+{
+	fault_report_start("", "");
+	cr_expect(fault_report(&one));
+}
+
 Test(fault_report, nothing_is_written_under_a_filter)
 {
 	char text[64];
 
 	fault_report_start(path, "");
 	own_calls_forbid();
-	fault_report(&one);
+	cr_expect_not(fault_report(&one));
 	cr_expect_eq(read_file(text, sizeof(text)), 0);
 }
 
+/* A signal would end the test. */
 Test(fault_report, and_nothing_past_the_limit_of_files)
 {
 	struct rlimit limit = { 10, 10 };
@@ -75,8 +84,67 @@ Test(fault_report, and_nothing_past_the_limit_of_files)
 
 	fault_report_start(path, "");
 	cr_assert_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
-	fault_report(&one);
+	cr_expect_not(fault_report(&one));
 	cr_expect_eq(read_file(text, sizeof(text)), 0);
+}
+
+Test(fault_report, and_nothing_where_no_descriptor_is_left)
+{
+	struct rlimit limit, none;
+	bool is_told;
+
+	fault_report_start(path, "");
+	cr_assert_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	none = (struct rlimit){ 0, limit.rlim_max };
+	cr_assert_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+	is_told = fault_report(&one);
+	setrlimit(RLIMIT_NOFILE, &limit);
+	cr_expect_not(is_told);
+}
+
+/* The name that nothing has yet, beside the file. */
+static const char *another_path(void)
+{
+	static char another[sizeof(path) + 8];
+
+	snprintf(another, sizeof(another), "%s-more", path);
+	return another;
+}
+
+Test(fault_report, and_nothing_through_a_link)
+{
+	char text[64];
+
+	cr_assert_eq(symlink(path, another_path()), 0);
+	fault_report_start(another_path(), "");
+	cr_expect_not(fault_report(&one));
+	unlink(another_path());
+	cr_expect_eq(read_file(text, sizeof(text)), 0);
+}
+
+Test(fault_report, and_nothing_into_what_is_no_file)
+{
+	fault_report_start("/dev/null", "");
+	cr_expect_not(fault_report(&one));
+	fault_report_start("/tmp", "");
+	cr_expect_not(fault_report(&one));
+}
+
+Test(fault_report, and_nobody_waits_for_the_other_end_of_a_pipe)
+{
+	char byte;
+	int fd;
+
+	cr_assert_eq(mkfifo(another_path(), 0600), 0);
+	fault_report_start(another_path(), another_path());
+	cr_expect_not(fault_report(&one));
+	cr_expect(fault_report_is_replayed());
+	cr_expect_null(fault_report_find("A", one.unit));
+	fd = open(another_path(), O_RDONLY | O_NONBLOCK);
+	cr_expect_not(fault_report(&one));
+	cr_expect_eq(read(fd, &byte, 1), 0, "nothing was written");
+	close(fd);
+	unlink(another_path());
 }
 
 Test(fault_report, what_was_reported_is_found_again)
