@@ -21,10 +21,10 @@ static struct connection *track(int fd, uint64_t now_ns)
 
 bool attempt_begins(struct attempt *attempt)
 {
-	uint32_t rules[SLOT_STRIKES], count;
+	uint32_t rules[FAULT_TOGETHER_MAX], count;
 
 	count = fault_rules_match_peer(attempt->address, attempt->length, FAULT_TCP,
-			attempt->sight.now_ns, rules, SLOT_STRIKES);
+			attempt->sight.now_ns, rules, FAULT_TOGETHER_MAX);
 	if (!count && !attempt->sight.connection)
 		return false;
 	if (!attempt->sight.connection)

@@ -205,7 +205,7 @@ static uint32_t match_peer(int fd, uint64_t now_ns, uint32_t *ret)
 	socklen_t length = socket_peer(fd, &peer);
 
 	return fault_rules_match_peer((struct sockaddr *)&peer, length, FAULT_TCP, now_ns, ret,
-			SLOT_STRIKES);
+			FAULT_TOGETHER_MAX);
 }
 
 /* Rules were added: which of them are about this connection's peer? */
@@ -214,7 +214,7 @@ __attribute__((noinline)) static void match_again(struct slot *slot, int fd)
 	uint64_t generation = atomic_load_explicit(&fault_rules.generation, memory_order_relaxed);
 	uint64_t known = atomic_load_explicit(&slot->rules, memory_order_relaxed);
 	uint64_t now_ns = clock_now_ns();
-	uint32_t rules[SLOT_STRIKES], count;
+	uint32_t rules[FAULT_TOGETHER_MAX], count;
 
 	/* One thread alone. */
 	if (known == generation || !atomic_compare_exchange_strong_explicit(&slot->rules, &known,

@@ -128,10 +128,11 @@ static struct fate judge(int fd, const struct sockaddr *address, socklen_t lengt
 {
 	struct fate fate = { .datagram = DATAGRAM_PASSES };
 	struct connection *connection;
-	uint32_t rules[SLOT_STRIKES], count;
+	uint32_t rules[FAULT_TOGETHER_MAX], count;
 	uint64_t now_ns = clock_now_ns();
 
-	count = fault_rules_match_peer(address, length, FAULT_UDP, now_ns, rules, SLOT_STRIKES);
+	count = fault_rules_match_peer(address, length, FAULT_UDP, now_ns, rules,
+			FAULT_TOGETHER_MAX);
 	connection = count ? track(fd) : NULL;
 	for (uint32_t i = 0; connection && i < count; i++) {
 		struct strike *number = strike_of(slot_of(connection), rules[i], now_ns);

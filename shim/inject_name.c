@@ -15,7 +15,6 @@
 #include "shim/runtime.h"
 #include "shim/socket_ask.h"
 
-#define RULES_MAX 8
 
 /* What a lookup comes to. */
 struct verdict {
@@ -79,7 +78,7 @@ __attribute__((noinline)) static struct verdict judge(const char *host)
 	struct verdict verdict = { .kind = FAULT_KIND_COUNT };
 	char name[HOST_SIZE];
 	struct endpoint endpoint = { .host = name, .is_lookup = true };
-	uint32_t rules[RULES_MAX], count;
+	uint32_t rules[FAULT_TOGETHER_MAX], count;
 	uint64_t now_ns, until_ns;
 	int error = errno;
 
@@ -89,7 +88,7 @@ __attribute__((noinline)) static struct verdict judge(const char *host)
 	until_ns = now_ns = clock_now_ns();
 	if (fault_rules_have_changed())
 		fault_rules_refresh(now_ns);
-	count = fault_rules_match(&endpoint, FAULT_TCP, now_ns, rules, RULES_MAX);
+	count = fault_rules_match(&endpoint, FAULT_TCP, now_ns, rules, FAULT_TOGETHER_MAX);
 	for (uint32_t i = 0; i < count; i++)
 		strike(&endpoint, rules[i], now_ns, &until_ns, &verdict);
 	/* What interrupts it, libc would not tell either. */

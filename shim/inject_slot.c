@@ -78,7 +78,7 @@ struct strike *slot_room(struct slot *slot)
 	uint32_t count = slot_count(slot);
 	struct strike *strike;
 
-	if (count == SLOT_STRIKES)
+	if (count == FAULT_TOGETHER_MAX)
 		return NULL;
 	strike = &slot->strikes[count];
 	atomic_store_explicit(&strike->state, STRIKE_IDLE, memory_order_relaxed);

@@ -16,8 +16,6 @@
 #include "shim/fd_table.h"
 #include "shim/pace.h"
 
-#define SLOT_STRIKES 8 /* rules on one connection, at most */
-
 enum strike_state {
 	STRIKE_IDLE,  /* not chosen for this unit */
 	STRIKE_ARMED, /* chosen, and yet to be carried out */
@@ -62,7 +60,7 @@ struct slot {
 	_Atomic uint64_t attempt_ns, call_ns;
 	_Atomic uint64_t attempt_due_ns, answer_due_ns, end_due_ns;
 	_Atomic uint64_t in_until_ns, out_until_ns;
-	struct strike strikes[SLOT_STRIKES];
+	struct strike strikes[FAULT_TOGETHER_MAX];
 };
 
 /* Where a fault looks at a connection: in a call on it, or where it is waited for. */
@@ -100,7 +98,7 @@ static inline uint32_t slot_count(const struct slot *slot)
 {
 	uint32_t count = atomic_load_explicit(&slot->count, memory_order_acquire);
 
-	return count < SLOT_STRIKES ? count : SLOT_STRIKES;
+	return count < FAULT_TOGETHER_MAX ? count : FAULT_TOGETHER_MAX;
 }
 
 static inline bool slot_has(const struct slot *slot, uint32_t flags)
