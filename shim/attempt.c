@@ -48,7 +48,7 @@ static int error_of(const struct strike *strike)
 {
 	const struct fault *fault = strike_fault(strike);
 	uint32_t rule = atomic_load_explicit(&strike->rule, memory_order_relaxed);
-	uint32_t number = atomic_load_explicit(&strike->connection, memory_order_relaxed);
+	uint32_t number = strike_number(strike);
 
 	switch (fault->kind) {
 	case FAULT_REFUSE:

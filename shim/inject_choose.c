@@ -32,8 +32,7 @@ static struct inject_unit unit_of(const struct slot *slot, const struct strike *
 	return (struct inject_unit){
 		.rule = rule,
 		.unit = {
-			.connection = atomic_load_explicit(
-					&strike->connection, memory_order_relaxed),
+			.connection = strike_number(strike),
 			.call = rule->fault.per == FAULT_PER_CONNECTION ? 1 :
 					atomic_load_explicit(&slot->call, memory_order_relaxed),
 		},
@@ -225,7 +224,7 @@ __attribute__((noinline)) static void match_again(struct slot *slot, int fd)
 	for (uint32_t i = 0; i < count; i++) {
 		struct strike *strike;
 
-		if (slot_has_rule(slot, rules[i]))
+		if (slot_find(slot, rules[i]))
 			continue;
 		strike = numbering_add(slot, rules[i], now_ns);
 		if (!strike)

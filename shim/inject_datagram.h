@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Faults of datagrams (proto=udp): lost, doubled, late, refused. A socket under such a rule is a
- * connection of fd_table, unmetered, from its first datagram to or from an endpoint that the rule
- * names; each further one is a call of it, in either direction. Readiness that a lost datagram
- * leaves behind is true to life.
+ * Faults of datagrams (proto=udp): lost, doubled, late, refused, as shim/datagram_fate.h decides.
+ * Readiness that a lost datagram leaves behind is true to life.
  */
 #ifndef SHUNT_SHIM_INJECT_DATAGRAM_H
 #define SHUNT_SHIM_INJECT_DATAGRAM_H

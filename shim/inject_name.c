@@ -11,7 +11,6 @@
 #include "shim/host_entry.h"
 #include "shim/inject_unit.h"
 #include "shim/lookup.h"
-#include "shim/own_call.h"
 #include "shim/runtime.h"
 #include "shim/socket_ask.h"
 
@@ -40,15 +39,6 @@ static struct cell *cell_of(const struct endpoint *endpoint)
 	return rule ? runtime_cell(rule, CELL_LOOKUP, endpoint, clock_coarse_ns(), NULL) : NULL;
 }
 
-static void strike_delay(const struct inject_unit *unit, uint64_t delay_ns, uint64_t now_ns,
-		uint64_t *until_ns)
-{
-	if (own_calls_are_forbidden())
-		fault_record_suppressed(fault_rule_record(unit->rule), FAULT_BY_MODE);
-	else if (inject_unit_strikes(unit, delay_ns, now_ns))
-		*until_ns += delay_ns;
-}
-
 /* Each rule gives the lookup a number. All delays add up; of the others the first. */
 static void strike(const struct endpoint *endpoint, uint32_t number, uint64_t now_ns,
 		uint64_t *until_ns, struct verdict *verdict)
@@ -64,7 +54,7 @@ static void strike(const struct endpoint *endpoint, uint32_t number, uint64_t no
 		return;
 	unit.cell = cell_of(endpoint);
 	if (fault->kind == FAULT_LATENCY) {
-		strike_delay(&unit, choice.value, now_ns, until_ns);
+		*until_ns += inject_unit_strikes_delay(&unit, choice.value, now_ns);
 	} else if (verdict->kind != FAULT_KIND_COUNT) {
 		fault_record_suppressed(fault_rule_record(unit.rule), FAULT_IMPOSSIBLE);
 	} else if (inject_unit_strikes(&unit, choice.value, now_ns)) {

@@ -69,6 +69,7 @@ void slot_begin(struct slot *slot, const struct connection *connection, uint32_t
 	atomic_store_explicit(&slot->end_due_ns, 0, memory_order_relaxed);
 	atomic_store_explicit(&slot->in_until_ns, 0, memory_order_relaxed);
 	atomic_store_explicit(&slot->out_until_ns, 0, memory_order_relaxed);
+	atomic_store_explicit(&slot->next.kind, FATE_OPEN, memory_order_relaxed);
 	/* release: who finds it valid finds it empty. */
 	atomic_store_explicit(&slot->generation, generation_of(connection), memory_order_release);
 }
@@ -84,6 +85,7 @@ struct strike *slot_room(struct slot *slot)
 	atomic_store_explicit(&strike->state, STRIKE_IDLE, memory_order_relaxed);
 	atomic_store_explicit(&strike->value, 0, memory_order_relaxed);
 	atomic_store_explicit(&strike->moved, 0, memory_order_relaxed);
+	atomic_store_explicit(&strike->datagrams, 0, memory_order_relaxed);
 	atomic_store_explicit(&strike->in.paid_ns, 0, memory_order_relaxed);
 	atomic_store_explicit(&strike->out.paid_ns, 0, memory_order_relaxed);
 	return strike;
@@ -96,23 +98,17 @@ void slot_add(struct slot *slot, const struct strike *strike)
 	atomic_fetch_add_explicit(&slot->count, 1, memory_order_release);
 }
 
-/* 0: none. */
-static uint32_t number_of(const struct slot *slot, uint32_t rule)
+struct strike *slot_find(struct slot *slot, uint32_t rule)
 {
 	uint32_t count = slot_count(slot);
 
 	for (uint32_t i = 0; i < count; i++) {
-		const struct strike *strike = &slot->strikes[i];
+		struct strike *strike = &slot->strikes[i];
 
 		if (atomic_load_explicit(&strike->rule, memory_order_relaxed) == rule)
-			return atomic_load_explicit(&strike->connection, memory_order_relaxed);
+			return strike;
 	}
-	return 0;
-}
-
-bool slot_has_rule(const struct slot *slot, uint32_t rule)
-{
-	return number_of(slot, rule);
+	return NULL;
 }
 
 void slot_count_kinds(struct slot *slot)
@@ -150,9 +146,11 @@ uint32_t slots_of_rule(uint32_t rule, uint32_t number)
 	uint32_t count = 0;
 
 	for (uint32_t i = 0; fd_table_at(i); i++) {
-		uint32_t own = is_in_use(i, &connection) ? number_of(&slots[i], rule) : 0;
+		const struct strike *strike =
+				is_in_use(i, &connection) ? slot_find(&slots[i], rule) : NULL;
 
-		if (own && own < number && exchange_has(&connection->exchange,
+		if (strike && strike_number(strike) < number &&
+				exchange_has(&connection->exchange,
 						EXCHANGE_PENDING | EXCHANGE_ESTABLISHED))
 			count++;
 	}

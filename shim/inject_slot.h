@@ -27,9 +27,10 @@ enum strike_state {
 struct strike {
 	_Atomic uint32_t state;
 	_Atomic uint32_t rule;       /* fault_rule_at() */
-	_Atomic uint32_t connection; /* its number, of this rule */
+	_Atomic uint32_t connection; /* its number, of this rule: strike_number() */
 	_Atomic uint64_t value;      /* as it was chosen */
 	_Atomic uint64_t moved;      /* bytes since the unit began, in the rule's direction */
+	_Atomic uint32_t datagrams;  /* to and from the rule's endpoints, of a datagram socket */
 	struct pace in, out;
 };
 
@@ -42,10 +43,25 @@ enum slot_flag {
 	SLOT_LINGERS = 1 << 5,  /* the end of stream was seen: end_due_ns */
 	SLOT_WAITS = 1 << 6,    /* in_until_ns, out_until_ns */
 	SLOT_UNSENT = 1 << 7,   /* the last send was turned back: its call has yet to begin */
-	SLOT_JUDGED = 1 << 8,   /* of datagrams: what comes next was looked at already */
-	SLOT_INHERITED = 1 << 9, /* by fork: what never struck is the parent's to count */
-	SLOT_MADE = 1 << 10,     /* the kernel has said that the attempt succeeded, to us */
-	SLOT_SHUT = 1 << 11      /* the program has shut its receiving side */
+	SLOT_INHERITED = 1 << 8, /* by fork: what never struck is the parent's to count */
+	SLOT_MADE = 1 << 9,      /* the kernel has said that the attempt succeeded, to us */
+	SLOT_SHUT = 1 << 10      /* the program has shut its receiving side */
+};
+
+/* What becomes of a datagram. */
+enum fate_kind {
+	FATE_OPEN, /* nobody has looked at it */
+	FATE_PASSES,
+	FATE_LOST,
+	FATE_TWICE,
+	FATE_FAILS
+};
+
+/* Decided when it is looked at first, and kept until it is taken. */
+struct fate_kept {
+	_Atomic uint32_t kind; /* enum fate_kind */
+	_Atomic int error;     /* of FATE_FAILS */
+	_Atomic uint64_t due_ns;
 };
 
 struct slot {
@@ -60,6 +76,7 @@ struct slot {
 	_Atomic uint64_t attempt_ns, call_ns;
 	_Atomic uint64_t attempt_due_ns, answer_due_ns, end_due_ns;
 	_Atomic uint64_t in_until_ns, out_until_ns;
+	struct fate_kept next; /* of a datagram socket: of the one that it will receive next */
 	struct strike strikes[FAULT_TOGETHER_MAX];
 };
 
@@ -89,9 +106,11 @@ void slot_begin(struct slot *slot, const struct connection *connection, uint32_t
  * its rule. */
 struct strike *slot_room(struct slot *slot);
 void slot_add(struct slot *slot, const struct strike *strike);
-bool slot_has_rule(const struct slot *slot, uint32_t rule);
 
-/* Of the rule's strikes which are armed or on: after a change of a state. */
+/* The connection under that rule, or NULL. */
+struct strike *slot_find(struct slot *slot, uint32_t rule);
+
+/* After a change of a strike's state: sets slot->kinds. */
 void slot_count_kinds(struct slot *slot);
 
 static inline uint32_t slot_count(const struct slot *slot)
@@ -134,6 +153,11 @@ static inline const struct fault *strike_fault(const struct strike *strike)
 static inline bool strike_is(const struct strike *strike, enum strike_state state)
 {
 	return atomic_load_explicit(&strike->state, memory_order_relaxed) == (uint32_t)state;
+}
+
+static inline uint32_t strike_number(const struct strike *strike)
+{
+	return atomic_load_explicit(&strike->connection, memory_order_relaxed);
 }
 
 static inline uint64_t strike_value(const struct strike *strike)

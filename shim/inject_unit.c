@@ -4,6 +4,7 @@
 #include "core/clock.h"
 #include "core/format.h"
 #include "shim/fault_report.h"
+#include "shim/own_call.h"
 
 #define EVENT_EACH_NS CLOCK_SECOND_NS
 
@@ -90,6 +91,16 @@ bool inject_unit_strikes(const struct inject_unit *unit, uint64_t value, uint64_
 	if (unit->cell)
 		cell_count(unit->cell, CELL_TOTAL_injected);
 	return true;
+}
+
+uint64_t inject_unit_strikes_delay(const struct inject_unit *unit, uint64_t delay_ns,
+		uint64_t now_ns)
+{
+	if (own_calls_are_forbidden()) {
+		fault_record_suppressed(fault_rule_record(unit->rule), FAULT_BY_MODE);
+		return 0;
+	}
+	return inject_unit_strikes(unit, delay_ns, now_ns) ? delay_ns : 0;
 }
 
 bool inject_unit_is_over(struct fault_rule *rule, uint64_t now_ns)

@@ -26,6 +26,10 @@ struct fault_choice inject_unit_choose(const struct inject_unit *unit, uint64_t 
  * end). */
 bool inject_unit_strikes(const struct inject_unit *unit, uint64_t value, uint64_t now_ns);
 
+/* The same of one that makes something late: by how much, 0 where it does not strike. */
+uint64_t inject_unit_strikes_delay(const struct inject_unit *unit, uint64_t delay_ns,
+		uint64_t now_ns);
+
 /* Has the rule come to its end (not in a replay, where none has one)? What goes on, ends then. */
 bool inject_unit_is_over(struct fault_rule *rule, uint64_t now_ns);
 

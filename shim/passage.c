@@ -63,7 +63,7 @@ static void corrupt(const struct strike *strike, const struct slot *slot,
 {
 	const struct fault *fault = strike_fault(strike);
 	struct fault_unit unit = {
-		atomic_load_explicit(&strike->connection, memory_order_relaxed),
+		strike_number(strike),
 		atomic_load_explicit(&slot->call, memory_order_relaxed),
 	};
 

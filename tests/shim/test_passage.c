@@ -345,6 +345,32 @@ Test(passage, bytes_are_changed_on_the_way_and_not_in_the_program)
 	cr_expect_eq(bytes_changed("abcdefgh", answer, 8), 0, "once for each call");
 }
 
+Test(passage, what_the_kernel_turns_back_is_changed_when_it_is_sent)
+{
+	static char big[65536], drained[65536];
+	struct pollfd entry;
+	size_t filled = 0;
+	ssize_t size;
+
+	begin("fault A = 127.0.0.1:PORT corrupt=1 dir=out\n");
+	do_not_block();
+	while ((size = below()->send(fd, big, sizeof(big), 0)) > 0)
+		filled += (size_t)size;
+	cr_expect_eq(hook_send(fd, "abcdefgh", 8, 0), -1);
+	cr_expect_eq(errno, EAGAIN);
+	cr_expect_eq(injected(0), 0);
+	for (; filled; filled -= (size_t)size) {
+		size = recv(peer, drained,
+				filled < sizeof(drained) ? filled : sizeof(drained), 0);
+		cr_assert_gt(size, 0);
+	}
+	entry = (struct pollfd){ .fd = fd, .events = POLLOUT };
+	cr_assert_eq(below()->poll(&entry, 1, -1), 1);
+	cr_expect_eq(hook_send(fd, "abcdefgh", 8, 0), 8);
+	cr_expect_eq(recv(peer, answer, 8, MSG_WAITALL), 8);
+	cr_expect_eq(bytes_changed("abcdefgh", answer, 8), 1);
+}
+
 Test(passage, a_long_blocking_send_is_whole_where_its_beginning_is_changed)
 {
 	static char big[1000], got[1000];
