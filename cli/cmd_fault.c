@@ -59,7 +59,8 @@ static bool read_duration(const char *text, uint64_t *ret_ns)
 	if (!expected && *ret_ns > 0 && *ret_ns <= FOR_MAX_NS)
 		return true;
 	terminal_complain("fault add: --for: expected %s, got '%s'",
-			expected ? expected : "a duration from 1ns to 24h", text);
+			expected && !text_is_too_large(expected) ? expected :
+			"a duration from 1ns to 24h", text);
 	return false;
 }
 

@@ -52,13 +52,19 @@ static const char *store(const struct fault_term *term, struct fault *fault, uin
 	return NULL;
 }
 
+/* What a reader of texts expected; or the row's limits, which say more of a number too large. */
+static const char *expected_by(const struct fault_term *term, const char *expected)
+{
+	return text_is_too_large(expected) ? term->limits : expected;
+}
+
 const char *fault_reader_duration(
 		const struct fault_term *term, struct fault *fault, const char *value)
 {
 	uint64_t ns;
 	const char *expected = text_duration(value, &ns);
 
-	return expected ? expected : store(term, fault, ns);
+	return expected ? expected_by(term, expected) : store(term, fault, ns);
 }
 
 /* What a number is followed by, in bytes; 0 where that is no unit. */
@@ -83,7 +89,7 @@ const char *fault_reader_size(const struct fault_term *term, struct fault *fault
 		expected = store(term, fault, bytes);
 	if (!expected)
 		fault->unit = unit_of(value, text_size);
-	return expected;
+	return expected_by(term, expected);
 }
 
 const char *fault_reader_rate(const struct fault_term *term, struct fault *fault, const char *value)
@@ -95,7 +101,7 @@ const char *fault_reader_rate(const struct fault_term *term, struct fault *fault
 		expected = store(term, fault, bytes);
 	if (!expected)
 		fault->unit = unit_of(value, text_rate);
-	return expected;
+	return expected_by(term, expected);
 }
 
 const char *fault_reader_ratio(
@@ -214,7 +220,7 @@ const char *fault_reader_latency(
 		expected = text_duration(piece, &jitter_ns);
 	}
 	if (expected)
-		return expected;
+		return expected_by(term, expected);
 	if (jitter_ns > term->high)
 		return term->limits;
 	expected = store(term, fault, delay_ns);

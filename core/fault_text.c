@@ -3,37 +3,16 @@
 
 #include <string.h>
 
-#include "core/error_set.h"
+#include "core/complaint.h"
 #include "core/fault_reader.h"
 #include "core/fault_terms.h"
 #include "core/fault_writer.h"
 #include "core/rule_word.h"
 #include "core/text.h"
 
-/* What says what is wrong is out of line: rules are read in the host's calls, too, on what is
- * left of its stacks. */
-#define COLD __attribute__((noinline, cold))
-
 #define DATA (POSSIBLE_SEND | POSSIBLE_RECV)
 
 static const char lookup_kinds[] = "nxdomain, servfail, again, nodata, addr=IP or latency=DUR";
-
-/* Where a message goes; false, so that it can be returned. */
-struct complaint {
-	char *text;
-	size_t size;
-};
-
-__attribute__((format(printf, 2, 3))) static bool complain(
-		const struct complaint *complaint, const char *format, ...)
-{
-	va_list values;
-
-	va_start(values, format);
-	text_format_list(complaint->text, complaint->size, format, values);
-	va_end(values);
-	return false;
-}
 
 static bool is_port(const char *text)
 {
@@ -46,14 +25,15 @@ static bool is_port(const char *text)
 static bool parse_lookup(const struct rule_word *word, size_t skipped, char copy[RULE_WORD_SIZE],
 		struct fault *fault, const struct complaint *complaint)
 {
-	struct rule_word rest = { .text = word->text + skipped, .length = word->length - skipped };
+	struct rule_word rest = {.text = word->text + skipped, .length = word->length - skipped};
 	struct target *target = &fault->target;
 
 	fault->is_lookup = true;
-	if (!rule_word_target(&rest, copy, target, complaint->text, complaint->size))
+	if (rest.length > 0 &&
+			!rule_word_target(&rest, copy, target, complaint->text, complaint->size))
 		return false;
-	if (target->is_excluded || target->is_address || target->port_high != UINT16_MAX ||
-			target->port_low != 0)
+	if (rest.length == 0 || target->is_excluded || target->is_address ||
+			target->port_high != UINT16_MAX || target->port_low != 0)
 		return rule_word_say("a name, .suffix, glob or 'any' behind dns:", word,
 				complaint->text, complaint->size);
 	target->is_excluded = word->text[0] == '^';
@@ -73,70 +53,17 @@ static bool parse_target(const struct rule_word *word, char copy[RULE_WORD_SIZE]
 	return rule_word_target(word, copy, &fault->target, complaint->text, complaint->size);
 }
 
-/* What is no target, but where it has to stand was taken for one. */
-static bool say_first(const struct fault *fault, const struct complaint *complaint)
-{
-	return complain(complaint, "expected the target first, such as redis:6379, got '%s'",
-			fault->target.text);
-}
-
-COLD static bool say_unknown(const struct fault *fault, const char *name,
-		const struct complaint *complaint)
-{
-	static const char expected[] = "a fault, when or where, such as refuse, 20% or for=2m";
-	const char *names[FAULT_TERMS_MAX];
-	const struct fault_term *term;
-	size_t count = 0;
-
-	for (size_t i = 0; (term = fault_term_at(i)); i++) {
-		if (!strchr(term->name, '%'))
-			names[count++] = term->name;
-	}
-	const char *nearest = text_nearest(name, names, count);
-	if (!nearest && fault_term_find(fault->target.text))
-		return say_first(fault, complaint);
-	text_expected(complaint->text, complaint->size, expected, name, strlen(name), nearest);
-	return false;
-}
-
-COLD static bool say_expected(const struct fault_term *term, const char *expected,
-		const char *value, const struct complaint *complaint)
-{
-	size_t count = 0;
-
-	if (!value)
-		return complain(complaint, "%s: expected %s, got nothing", term->name, expected);
-	while (term->words && term->words[count])
-		count++;
-	const char *nearest = term->kind == FAULT_ERRNO ?
-			possible_nearest(POSSIBLE_CONNECT | DATA, false, value) :
-			text_nearest(value, term->words, count);
-	size_t used = text_format(complaint->text, complaint->size, "%s: ", term->name);
-	text_expected(complaint->text + used, complaint->size - used, expected, value,
-			strlen(value), nearest);
-	return false;
-}
-
-COLD static bool say_twice(const struct fault_term *term, const char *value,
-		const struct complaint *complaint)
-{
-	char quoted[TEXT_QUOTE_SIZE];
-
-	value = value ? value : term->name;
-	return complain(complaint, "%s: expected it once, got '%s' as well", term->name,
-			text_quote(quoted, sizeof(quoted), value, strlen(value)));
-}
-
 /* Is there room for it in the rule? */
 static bool may_give(const struct fault *fault, const struct fault_term *term, const char *value,
 		const struct complaint *complaint)
 {
 	if (fault_term_is_given(fault, term))
-		return say_twice(term, value, complaint);
+		return complaint_twice(term, value, complaint);
 	if (fault_term_is_kind(term) && fault->kind != FAULT_KIND_COUNT)
-		return complain(complaint,
+		return complaint_say(complaint,
 				"%s: expected one kind of fault, and %s is there already; write a "
-				"second rule", term->name, fault_kind_name(fault->kind));
+				"second rule",
+				term->name, fault_kind_name(fault->kind));
 	return true;
 }
 
@@ -156,13 +83,13 @@ static bool parse_value(struct fault *fault, const struct fault_term *term, cons
 	else if (term->kind == FAULT_SHORT || term->kind == FAULT_CORRUPT)
 		fault->low = fault->high = 1;
 	if (expected)
-		return say_expected(term, expected, value, complaint);
+		return complaint_expected(term, expected, value, complaint);
 	fault_term_give(fault, term);
 	return true;
 }
 
-static bool parse_term(const struct rule_word *word, char copy[RULE_WORD_SIZE],
-		struct fault *fault, const struct complaint *complaint)
+static bool parse_term(const struct rule_word *word, char copy[RULE_WORD_SIZE], struct fault *fault,
+		const struct complaint *complaint)
 {
 	if (!rule_word_copy(word, copy))
 		return rule_word_say("text without a NUL byte, at most 511 bytes of it", word,
@@ -174,7 +101,7 @@ static bool parse_term(const struct rule_word *word, char copy[RULE_WORD_SIZE],
 		*equals = '\0';
 	const struct fault_term *term = strchr(copy, '%') ? NULL : fault_term_find(copy);
 	if (!term)
-		return say_unknown(fault, copy, complaint);
+		return complaint_unknown(fault, copy, complaint);
 	return parse_value(fault, term, equals ? equals + 1 : NULL, complaint);
 }
 
@@ -187,21 +114,22 @@ static bool is_given(const struct fault *fault, const char *name)
 static bool check_lookup(const struct fault *fault, const struct fault_term *kind,
 		const struct complaint *complaint)
 {
-	static const char *const others[] = { "dir", "per", "proto" };
+	static const char *const others[] = {"dir", "per", "proto"};
 
 	if (!fault->is_lookup && kind->group == FAULT_TERM_LOOKUP)
-		return complain(complaint, "%s: expected a target such as dns:redis, got '%s'",
+		return complaint_say(complaint, "%s: expected a target such as dns:redis, got '%s'",
 				kind->name, fault->target.text);
 	if (!fault->is_lookup)
 		return true;
 	if (kind->group != FAULT_TERM_LOOKUP && kind->kind != FAULT_LATENCY)
-		return complain(complaint,
+		return complaint_say(complaint,
 				"%s: expected a target without dns:, got '%s', which takes %s",
 				kind->name, fault->target.text, lookup_kinds);
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
 		if (is_given(fault, others[i]))
-			return complain(complaint, "%s: expected a target without dns:, got '%s'",
-					others[i], fault->target.text);
+			return complaint_say(complaint,
+					"%s: expected a target without dns:, got '%s'", others[i],
+					fault->target.text);
 	}
 	return true;
 }
@@ -212,12 +140,13 @@ static bool check_protocol(const struct fault *fault, const struct fault_term *k
 	if (fault->is_lookup)
 		return true;
 	if (fault->protocol == FAULT_UDP && !kind->is_for_udp)
-		return complain(complaint,
+		return complaint_say(complaint,
 				"%s: expected proto=tcp, got 'proto=udp', which takes latency, "
-				"errno, drop and dup", kind->name);
+				"errno, drop and dup",
+				kind->name);
 	if (fault->protocol == FAULT_TCP && !kind->is_for_tcp)
-		return complain(complaint, "%s: expected proto=udp beside it, got %s", kind->name,
-				is_given(fault, "proto") ? "'proto=tcp'" : "none");
+		return complaint_say(complaint, "%s: expected proto=udp beside it, got %s",
+				kind->name, is_given(fault, "proto") ? "'proto=tcp'" : "none");
 	return true;
 }
 
@@ -234,21 +163,22 @@ static bool check_scope(const struct fault *fault, const struct fault_term *kind
 	if (fault->is_lookup)
 		return true;
 	if (is_given(fault, "dir") && !kind->direction)
-		return complain(complaint, "dir: expected none with %s, got 'dir=%s'", kind->name,
-				direction_name(fault->direction));
+		return complaint_say(complaint, "dir: expected none with %s, got 'dir=%s'",
+				kind->name, direction_name(fault->direction));
 	if (!is_given(fault, "per"))
 		return true;
 	if (fault->per == FAULT_PER_CALL && kind->is_connection_only)
-		return complain(complaint, "per: expected conn with %s, got 'call'", kind->name);
+		return complaint_say(
+				complaint, "per: expected conn with %s, got 'call'", kind->name);
 	if (fault->per == FAULT_PER_CONNECTION && is_datagram && kind->kind == FAULT_LATENCY)
-		return complain(complaint, "per: expected call with proto=udp, got 'conn'");
+		return complaint_say(complaint, "per: expected call with proto=udp, got 'conn'");
 	return true;
 }
 
 static unsigned int data_calls(enum fault_direction direction)
 {
 	return (direction & FAULT_OUT ? POSSIBLE_SEND : 0) |
-			(direction & FAULT_IN ? POSSIBLE_RECV : 0);
+	       (direction & FAULT_IN ? POSSIBLE_RECV : 0);
 }
 
 static unsigned int errno_calls(const struct fault *fault, unsigned int calls)
@@ -256,26 +186,7 @@ static unsigned int errno_calls(const struct fault *fault, unsigned int calls)
 	bool is_datagram = fault->protocol == FAULT_UDP;
 
 	return possible_calls(calls, is_datagram, true, fault->error) |
-			possible_calls(calls, is_datagram, false, fault->error);
-}
-
-COLD static bool say_impossible(const struct fault *fault, unsigned int asked,
-		const struct complaint *complaint)
-{
-	static const char *const names[] = { "nothing", "connect", "send", "connect or send",
-		"recv", "connect or recv", "send or recv", "connect, send or recv" };
-	bool is_datagram = fault->protocol == FAULT_UDP;
-	const char *name = error_name(fault->error);
-	const char *nearest = possible_nearest(asked, is_datagram, name);
-	char listed[96], expected[160];
-
-	possible_list(asked, is_datagram, listed, sizeof(listed));
-	size_t used = text_format(complaint->text, complaint->size, "errno: ");
-	text_format(expected, sizeof(expected), "an error of %s on %s such as %s", names[asked],
-			is_datagram ? "datagrams" : "a stream", listed);
-	text_expected(complaint->text + used, complaint->size - used, expected, name, strlen(name),
-			nearest);
-	return false;
+	       possible_calls(calls, is_datagram, false, fault->error);
 }
 
 /* Of connect, unless a direction or per=call says otherwise, or connect cannot come to it; of
@@ -283,7 +194,7 @@ COLD static bool say_impossible(const struct fault *fault, unsigned int asked,
 static bool finish_errno(struct fault *fault, const struct complaint *complaint)
 {
 	bool is_of_data = fault->protocol == FAULT_UDP || is_given(fault, "dir") ||
-			(is_given(fault, "per") && fault->per == FAULT_PER_CALL);
+			  (is_given(fault, "per") && fault->per == FAULT_PER_CALL);
 	unsigned int asked = data_calls(fault->direction);
 
 	if (!is_of_data) {
@@ -295,7 +206,7 @@ static bool finish_errno(struct fault *fault, const struct complaint *complaint)
 	fault->where = errno_calls(fault, asked & DATA);
 	if (!is_given(fault, "per"))
 		fault->per = FAULT_PER_CALL;
-	return fault->where || say_impossible(fault, asked, complaint);
+	return fault->where || complaint_impossible(fault, asked, complaint);
 }
 
 /* What follows from several terms, and whether they go together. */
@@ -304,9 +215,9 @@ static bool finish(struct fault *fault, const struct complaint *complaint)
 	const struct fault_term *kind = fault_term_at((size_t)fault->kind);
 
 	if (fault->kind == FAULT_KIND_COUNT && fault_term_find(fault->target.text))
-		return say_first(fault, complaint);
+		return complaint_first(fault, complaint);
 	if (fault->kind == FAULT_KIND_COUNT)
-		return complain(complaint, "expected a fault such as %s, got none",
+		return complaint_say(complaint, "expected a fault such as %s, got none",
 				fault->is_lookup ? lookup_kinds : "refuse or latency=300ms");
 	if (!check_lookup(fault, kind, complaint) || !check_protocol(fault, kind, complaint) ||
 			!check_scope(fault, kind, complaint))
@@ -333,15 +244,16 @@ static uint64_t hash_word(uint64_t hash, const struct rule_word *word)
 bool fault_parse(const char *name, const char *text, size_t length, struct fault *ret, char *error,
 		size_t size)
 {
-	const struct complaint complaint = { error, size };
-	struct rule_words words = { text, text + length };
+	const struct complaint complaint = {error, size};
+	struct rule_words words = {text, text + length};
 	struct rule_word word;
 	char copy[RULE_WORD_SIZE];
 
-	*ret = (struct fault){ .kind = FAULT_KIND_COUNT, .ratio = RATIO_ONE };
+	*ret = (struct fault){.kind = FAULT_KIND_COUNT, .ratio = RATIO_ONE};
 	text_copy(ret->name, sizeof(ret->name), name);
 	if (!rule_word_next(&words, &word))
-		return complain(&complaint, "expected a target such as redis:6379, got nothing");
+		return complaint_say(
+				&complaint, "expected a target such as redis:6379, got nothing");
 	if (!parse_target(&word, copy, ret, &complaint))
 		return false;
 	uint64_t hash = hash_word(text_hash(0, name, strlen(name)), &word);

@@ -60,12 +60,12 @@ const char *reader_ns(const struct setting *row, struct settings *settings, cons
 	if (!is_off(row, value)) {
 		const char *expected = text_duration(value, &ns);
 
+		if (text_is_too_large(expected) || (!expected && !is_within(row, ns)))
+			return row->limits;
 		if (expected && row->can_be_off)
 			return "a duration such as 250ms, 5s or 1m, or off";
 		if (expected)
 			return expected;
-		if (!is_within(row, ns))
-			return row->limits;
 	}
 	*(uint64_t *)field(row, settings) = ns;
 	return NULL;
@@ -77,6 +77,8 @@ const char *reader_ms(const struct setting *row, struct settings *settings, cons
 	uint64_t ns;
 	const char *expected = text_duration(value, &ns);
 
+	if (text_is_too_large(expected))
+		return row->limits;
 	if (expected)
 		return expected;
 	uint64_t ms = ns / MS_NS + (ns % MS_NS != 0);

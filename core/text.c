@@ -92,6 +92,11 @@ static const char *read_with_unit(const char *text, const struct unit units[], c
 	return expected;
 }
 
+bool text_is_too_large(const char *expected)
+{
+	return expected == too_large;
+}
+
 const char *text_duration(const char *text, uint64_t *ret_ns)
 {
 	static const struct unit units[] = {
@@ -145,8 +150,6 @@ static bool read_percent(const char *text, uint64_t *ret_ratio)
 		return false;
 	if (!scale(number, 10000, ret_ratio))
 		*ret_ratio = UINT64_MAX;
-	if (*ret_ratio == 0 && number.billionths != 0)
-		*ret_ratio = 1;
 	return true;
 }
 
@@ -164,9 +167,13 @@ static bool read_fraction(const char *text, uint64_t *ret_ratio)
 	struct number number = { part, 0 };
 	uint64_t scaled;
 	*ret_ratio = scale(number, 1000000, &scaled) ? scaled / all : part / (all / 1000000);
-	if (*ret_ratio == 0 && part != 0)
-		*ret_ratio = 1;
 	return true;
+}
+
+/* Is the share that rounding made 0 of not one in a million above nothing? */
+static bool is_more_than_nothing(const char *text)
+{
+	return text[strspn(text, "0.")] >= '1' && text[strspn(text, "0.")] <= '9';
 }
 
 const char *text_ratio(const char *text, uint32_t *ret_ratio)
@@ -175,8 +182,8 @@ const char *text_ratio(const char *text, uint32_t *ret_ratio)
 
 	if (!read_percent(text, &ratio) && !read_fraction(text, &ratio))
 		return "a ratio such as 50% or 1/20";
-	if (ratio > 1000000)
-		return "a ratio from 0% to 100%";
+	if (ratio > 1000000 || (ratio == 0 && is_more_than_nothing(text)))
+		return "0%, or a ratio from 0.0001% to 100%";
 	*ret_ratio = (uint32_t)ratio;
 	return NULL;
 }

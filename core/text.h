@@ -25,8 +25,11 @@ const char *text_size(const char *text, uint64_t *ret_bytes);
 const char *text_rate(const char *text, uint64_t *ret_bytes);
 
 /* "50%", "0.5%", "1/20": parts per million, 0..1000000. Rounded down, so that one in three reaches
- * "1/3"; but never to 0. */
+ * "1/3"; what would come to 0 and is not is refused. */
 const char *text_ratio(const char *text, uint32_t *ret_ratio);
+
+/* Was the number that was refused beyond what can be kept? Who has limits says those instead. */
+bool text_is_too_large(const char *expected);
 
 /* A whole number from 0. */
 const char *text_count(const char *text, uint64_t *ret);

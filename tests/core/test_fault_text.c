@@ -187,14 +187,31 @@ static const char *const wrong[][2] = {
 				"write a second rule"},
 		{"redis refuse refuse", "refuse: expected it once, got 'refuse' as well"},
 		{"redis refuse for=1m for=2m", "for: expected it once, got '2m' as well"},
-		{"redis refuse 1% 2%", "P%: expected it once, got '2%' as well"},
-		{"redis refuse 20", "P%: expected a ratio such as 50% or 1/20, got '20'"},
-		{"redis refuse 120%", "P%: expected a ratio from 0% to 100%, got '120%'"},
-		{"redis refuse 0.5", "P%: expected a ratio such as 50% or 1/20, got '0.5'"},
+		{"redis refuse 1% 2%", "expected one ratio, got '2%' as well"},
+		{"redis refuse 20", "expected a ratio such as 50% or 1/20, got '20', did you mean "
+				    "20%?"},
+		{"redis refuse 120", "expected a ratio such as 50% or 1/20, got '120'"},
+		{"redis refuse 120%", "expected 0%, or a ratio from 0.0001% to 100%, got '120%'"},
+		{"redis refuse 0.5", "expected a ratio such as 50% or 1/20, got '0.5'"},
+		{"redis refuse 1/1000000000",
+				"expected 0%, or a ratio from 0.0001% to 100%, got '1/1000000000'"},
 		{"redis latency", "latency: expected a duration such as 250ms, 5s or 1m, got "
 				  "nothing"},
 		{"redis latency=300",
-				"latency: expected a duration such as 250ms, 5s or 1m, got '300'"},
+				"latency: expected a duration such as 250ms, 5s or 1m, got '300', "
+				"did you mean 300ms or 300s?"},
+		{"redis latency=99999999h",
+				"latency: expected a duration from 1ns to 24h, got '99999999h'"},
+		{"redis latency=1s~99999999h", "latency: expected a duration from 1ns to 24h, got "
+					       "'1s~99999999h'"},
+		{"redis refuse for=99999999h",
+				"for: expected a duration from 1ns to 24h, got '99999999h'"},
+		{"redis reset=99999999999999999999MB",
+				"reset: expected a size from 0B to 1TiB, got "
+				"'99999999999999999999MB'"},
+		{"redis rate=99999999999999999999MB/s",
+				"rate: expected a rate from 1B/s to 1TiB/s, got "
+				"'99999999999999999999MB/s'"},
 		{"redis latency=0s", "latency: expected a duration from 1ns to 24h, got '0s'"},
 		{"redis latency=1s~5", "latency: expected a duration such as 250ms, 5s or 1m, got "
 				       "'1s~5'"},
@@ -205,11 +222,15 @@ static const char *const wrong[][2] = {
 				"latency: expected ~JITTER/normal or ~JITTER/uniform, got "
 				"'1s~1s/norm'"},
 		{"redis rate", "rate: expected a rate such as 64KB/s or 512kbit/s, got nothing"},
-		{"redis rate=64", "rate: expected a rate such as 64KB/s or 512kbit/s, got '64'"},
+		{"redis rate=64",
+				"rate: expected a rate such as 64KB/s or 512kbit/s, got '64', did "
+				"you mean 64B/s or 64KB/s?"},
 		{"redis rate=64KB",
 				"rate: expected a rate such as 64KB/s or 512kbit/s, got '64KB'"},
 		{"redis rate=0B/s", "rate: expected a rate from 1B/s to 1TiB/s, got '0B/s'"},
-		{"redis reset=64", "reset: expected a size such as 512B, 64KB or 1MiB, got '64'"},
+		{"redis reset=64",
+				"reset: expected a size such as 512B, 64KB or 1MiB, got '64', did "
+				"you mean 64B or 64KB?"},
 		{"redis close=", "close: expected a size such as 512B, 64KB or 1MiB, got ''"},
 		{"redis short=0",
 				"short: expected numbers of bytes from 1, such as 10 or 1..16, got "
@@ -227,7 +248,9 @@ static const char *const wrong[][2] = {
 				"'1+0'"},
 		{"redis refuse times=0",
 				"times: expected a whole number from 1 to 1000000000, got '0'"},
-		{"redis refuse for=2", "for: expected a duration such as 250ms, 5s or 1m, got '2'"},
+		{"redis refuse for=2",
+				"for: expected a duration such as 250ms, 5s or 1m, got '2', did "
+				"you mean 2ms or 2s?"},
 		{"redis refuse flap=2s", "flap: expected two durations such as 2s/8s, got '2s'"},
 		{"redis refuse flap=2s/0s",
 				"flap: expected two durations from 1ns to 24h, such as 2s/8s, "
@@ -264,6 +287,8 @@ static const char *const wrong[][2] = {
 					 "'dns:redis:6379'"},
 		{"dns:^redis", "expected a name, .suffix, glob or 'any' behind dns:, got "
 			       "'dns:^redis'"},
+		{"dns: again", "expected a name, .suffix, glob or 'any' behind dns:, got 'dns:'"},
+		{"^dns:", "expected a name, .suffix, glob or 'any' behind dns:, got '^dns:'"},
 		{"dns:redis addr=redis",
 				"addr: expected an address such as 192.0.2.1 or 2001:db8::1, "
 				"got 'redis'"},

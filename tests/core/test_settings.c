@@ -123,7 +123,8 @@ static const struct bad {
 } bad[] = {
 		{"errors", "50", "errors: expected a ratio such as 50% or 1/20, got '50'"},
 		{"errors", "0.5", "errors: expected a ratio such as 50% or 1/20, got '0.5'"},
-		{"errors", "101%", "errors: expected a ratio from 0% to 100%, got '101%'"},
+		{"errors", "101%",
+				"errors: expected 0%, or a ratio from 0.0001% to 100%, got '101%'"},
 		{"errors", "", "errors: expected a ratio such as 50% or 1/20, got ''"},
 		{"volume", "0", "volume: expected a whole number from 1 to 1000000, got '0'"},
 		{"volume", "1000001",
@@ -163,7 +164,8 @@ static const struct bad {
 		{"sleep", "24.000001h",
 				"sleep: expected a duration from 1ms to 24h, got '24.000001h'"},
 		{"sleep", "9999999999999999999999s",
-				"sleep: expected a smaller number, got '9999999999999999999999s'"},
+				"sleep: expected a duration from 1ms to 24h, got "
+				"'9999999999999999999999s'"},
 		{"probes", "0",
 				"probes: expected a whole number from 1 to 15, or a ratio such as "
 				"20%, got '0'"},

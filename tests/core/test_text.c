@@ -57,9 +57,10 @@ Test(text, numbers_that_do_not_fit_are_refused_not_wrapped)
 	cr_expect_str_eq(text_count("18446744073709551616", &value), too_large);
 	cr_expect_str_eq(text_thousandths("18446744073709551", &value) ?: "", "");
 	cr_expect_str_eq(text_thousandths("18446744073709552", &value), too_large);
-	cr_expect_str_eq(text_ratio("99999999999999999999%", &ratio), "a ratio from 0% to 100%");
+	cr_expect_str_eq(text_ratio("99999999999999999999%", &ratio),
+			"0%, or a ratio from 0.0001% to 100%");
 	cr_expect_str_eq(text_ratio("99999999999999999999/99999999999999999998", &ratio) ?: "",
-			"a ratio from 0% to 100%");
+			"0%, or a ratio from 0.0001% to 100%");
 	cr_expect_eq(ratio, 77);
 }
 
@@ -101,14 +102,22 @@ Test(text, a_ratio_is_rounded_so_that_exactly_this_share_reaches_it)
 	cr_expect(1 * 1000000ull >= ratio * 3ull);
 }
 
-Test(text, a_share_above_nothing_is_not_rounded_to_nothing)
+Test(text, a_share_below_one_in_a_million_is_refused_not_rounded)
 {
-	uint32_t ratio;
+	static const char *const bad[] = {"0.000001%", "0.00000000000001%", "0.00009%",
+			"1/999999999", "1/1000001"};
+	static const char *const nothing[] = {"0.0%", "0.00000000000000%", "0/1000000000"};
+	uint32_t ratio = 77;
 
-	cr_assert_null(text_ratio("0.000001%", &ratio));
-	cr_expect_eq(ratio, 1);
-	cr_assert_null(text_ratio("1/999999999", &ratio));
-	cr_expect_eq(ratio, 1);
+	for (size_t i = 0; i < COUNT(bad); i++)
+		cr_expect_str_eq(text_ratio(bad[i], &ratio) ?: bad[i],
+				"0%, or a ratio from 0.0001% to 100%");
+	cr_expect_eq(ratio, 77);
+	for (size_t i = 0; i < COUNT(nothing); i++) {
+		ratio = 77;
+		cr_expect_null(text_ratio(nothing[i], &ratio), "%s", nothing[i]);
+		cr_expect_eq(ratio, 0, "%s", nothing[i]);
+	}
 }
 
 Test(text, a_ratio_of_another_form_is_refused_and_says_the_form)
@@ -123,10 +132,10 @@ Test(text, a_ratio_of_another_form_is_refused_and_says_the_form)
 		cr_assert_not_null(expected, "%s", bad[i]);
 		cr_expect_str_eq(expected, ratio_form);
 	}
-	cr_expect_str_eq(text_ratio("101%", &ratio), "a ratio from 0% to 100%");
-	cr_expect_str_eq(text_ratio("100.01%", &ratio), "a ratio from 0% to 100%");
-	cr_expect_str_eq(text_ratio("3/2", &ratio), "a ratio from 0% to 100%");
-	cr_expect_str_eq(text_ratio("1/0", &ratio), "a ratio from 0% to 100%");
+	cr_expect_str_eq(text_ratio("101%", &ratio), "0%, or a ratio from 0.0001% to 100%");
+	cr_expect_str_eq(text_ratio("100.01%", &ratio), "0%, or a ratio from 0.0001% to 100%");
+	cr_expect_str_eq(text_ratio("3/2", &ratio), "0%, or a ratio from 0.0001% to 100%");
+	cr_expect_str_eq(text_ratio("1/0", &ratio), "0%, or a ratio from 0.0001% to 100%");
 	cr_expect_eq(ratio, 77);
 }
 
