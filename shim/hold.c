@@ -5,10 +5,11 @@
 #include "shim/hold_epoll.h"
 #include "shim/hold_poll.h"
 #include "shim/hold_select.h"
+#include "shim/select_range.h"
 
 bool hold_start(hold_ask *ask)
 {
-	if (!withheld_start(ask))
+	if (!withheld_start(ask) || !select_range_start())
 		return false;
 	REPLACE(epoll_ctl, hold_epoll_ctl);
 	REPLACE(epoll_wait, hold_epoll_wait);

@@ -12,12 +12,12 @@
 #include "shim/hold_wait.h"
 #include "shim/inside.h"
 #include "shim/scratch.h"
+#include "shim/select_range.h"
 #include "shim/vectors.h"
 #include "shim/withheld.h"
 
-#define SETS	  3
-#define WORD_BITS 64
-#define ON_STACK  (FD_SETSIZE / WORD_BITS) /* words of one set */
+#define SETS	 3
+#define ON_STACK (FD_SETSIZE / SELECT_WORD_BITS) /* words of one set */
 
 /* What each set asks for, as epoll would say it. */
 static const uint32_t events_of[SETS] = { EPOLLIN, EPOLLOUT, EPOLLPRI };
@@ -25,19 +25,15 @@ static const uint32_t events_of[SETS] = { EPOLLIN, EPOLLOUT, EPOLLPRI };
 struct question {
 	uint64_t *sets[SETS]; /* the program's: only its answer is written there; may be NULL */
 	int count;
+	uint32_t words; /* of each set, those that the kernel looks at: there may be no more */
 	const sigset_t *mask;
 	bool is_precise; /* pselect */
 	uint64_t end_ns;
 };
 
-static uint32_t words_of(const struct question *question)
-{
-	return ((uint32_t)question->count + WORD_BITS - 1) / WORD_BITS;
-}
-
 static bool has(const uint64_t *set, uint32_t fd)
 {
-	return set && set[fd / WORD_BITS] >> fd % WORD_BITS & 1;
+	return set && set[fd / SELECT_WORD_BITS] >> fd % SELECT_WORD_BITS & 1;
 }
 
 static uint32_t events_in(uint64_t *const sets[SETS], uint32_t fd)
@@ -53,7 +49,7 @@ static void take_out(uint64_t *const sets[SETS], uint32_t fd, uint32_t events)
 {
 	for (int i = 0; i < SETS; i++) {
 		if (sets[i] && events & events_of[i])
-			sets[i][fd / WORD_BITS] &= ~(UINT64_C(1) << fd % WORD_BITS);
+			sets[i][fd / SELECT_WORD_BITS] &= ~(UINT64_C(1) << fd % SELECT_WORD_BITS);
 	}
 }
 
@@ -78,9 +74,9 @@ static uint64_t hold_back(const struct question *question, uint64_t *const sets[
 {
 	uint64_t due_ns = 0;
 
-	for (uint32_t word = 0; word < words_of(question); word++) {
+	for (uint32_t word = 0; word < question->words; word++) {
 		for (uint64_t bits = any_of(sets, word); bits; bits &= bits - 1) {
-			uint32_t fd = word * WORD_BITS + (uint32_t)__builtin_ctzll(bits);
+			uint32_t fd = word * SELECT_WORD_BITS + (uint32_t)__builtin_ctzll(bits);
 			uint32_t events = events_in(sets, fd);
 			struct hold_times times;
 
@@ -98,7 +94,7 @@ static uint64_t hold_back(const struct question *question, uint64_t *const sets[
 static void ask_again(const struct question *question, uint64_t *const asked[SETS])
 {
 	for (int i = 0; i < SETS; i++) {
-		for (uint32_t word = 0; asked[i] && word < words_of(question); word++)
+		for (uint32_t word = 0; asked[i] && word < question->words; word++)
 			asked[i][word] = question->sets[i][word];
 	}
 }
@@ -109,7 +105,7 @@ static int answer(const struct question *question, uint64_t *const asked[SETS])
 	int told = 0;
 
 	for (int i = 0; i < SETS; i++) {
-		for (uint32_t word = 0; asked[i] && word < words_of(question); word++) {
+		for (uint32_t word = 0; asked[i] && word < question->words; word++) {
 			question->sets[i][word] = asked[i][word];
 			told += __builtin_popcountll(asked[i][word]);
 		}
@@ -119,7 +115,7 @@ static int answer(const struct question *question, uint64_t *const asked[SETS])
 
 static bool is_empty(const struct question *question, uint64_t *const asked[SETS])
 {
-	for (uint32_t word = 0; word < words_of(question); word++) {
+	for (uint32_t word = 0; word < question->words; word++) {
 		if (any_of(asked, word))
 			return false;
 	}
@@ -148,7 +144,7 @@ static int waited(const struct question *question, uint64_t *memory, uint64_t no
 
 	for (int i = 0; i < SETS; i++) {
 		asked[i] = question->sets[i] ? memory : NULL;
-		memory += question->sets[i] ? words_of(question) : 0;
+		memory += question->sets[i] ? question->words : 0;
 	}
 	for (;;) {
 		uint64_t due_ns, until_ns;
@@ -181,11 +177,11 @@ static bool held(const struct question *question, uint64_t now_ns, int *ret_resu
 {
 	uint64_t *memory;
 
-	if (words_of(question) <= ON_STACK) {
+	if (question->words <= ON_STACK) {
 		*ret_result = waited_on_stack(question, now_ns);
 		return true;
 	}
-	memory = scratch_take((size_t)SETS * words_of(question) * sizeof(*memory));
+	memory = scratch_take((size_t)SETS * question->words * sizeof(*memory));
 	if (!memory)
 		return false;
 	*ret_result = waited(question, memory, now_ns);
@@ -193,21 +189,34 @@ static bool held(const struct question *question, uint64_t now_ns, int *ret_resu
 	return true;
 }
 
-/* Is there anything to be held, in the wait or by whom it delays? */
-static bool concerns(const struct question *question)
+/* Descriptors that the process cannot have are not looked at. */
+static bool reach(struct question *question)
 {
-	if (!holds_are_expected() || process_is_vfork_child() || question->count < 0 ||
-			(uint32_t)question->count > fd_table.size)
+	uint32_t words = ((uint32_t)question->count + SELECT_WORD_BITS - 1) / SELECT_WORD_BITS;
+
+	if (!select_range(words, &question->words))
+		return false;
+	if (question->words < words)
+		question->count = (int)(question->words * SELECT_WORD_BITS);
+	return (uint32_t)question->count <= fd_table.size;
+}
+
+/* Is there anything to be held, in the wait or by whom it delays? */
+static bool concerns(struct question *question)
+{
+	if (!holds_are_expected() || process_is_vfork_child() || question->count < 0)
 		return false;
 	for (int i = 0; i < SETS; i++) {
 		if (question->sets[i] && !pointer_may_be_read(question->sets[i]))
 			return false;
 	}
+	if (!reach(question))
+		return false;
 	if (holds_exist())
 		return true;
-	for (uint32_t word = 0; word < words_of(question); word++) {
+	for (uint32_t word = 0; word < question->words; word++) {
 		for (uint64_t bits = any_of(question->sets, word); bits; bits &= bits - 1) {
-			uint32_t fd = word * WORD_BITS + (uint32_t)__builtin_ctzll(bits);
+			uint32_t fd = word * SELECT_WORD_BITS + (uint32_t)__builtin_ctzll(bits);
 
 			if (fd < (uint32_t)question->count && fd_table_find((int)fd))
 				return true;

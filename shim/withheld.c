@@ -16,6 +16,7 @@
 #include "shim/raw.h"
 #include "shim/registration.h"
 #include "shim/runtime.h"
+#include "shim/select_range.h"
 
 #define WORDS_MAX (REGISTRATIONS_MAX / 64)
 /* Where the kernel has no memory for a registration. */
@@ -356,6 +357,7 @@ void hold_again(int fd)
 void hold_forked(void)
 {
 	registrations_forked();
+	select_range_forked();
 	for (uint32_t i = 0; i < WORDS_MAX; i++) {
 		uint64_t bits = atomic_exchange_explicit(&marked[i], 0, memory_order_relaxed);
 

@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/select.h>
 #include <sys/single_threaded.h>
 #include <sys/socket.h>
@@ -42,12 +43,15 @@ static struct {
 	_Atomic uint64_t in_ns, out_ns;
 } until[FDS];
 static _Atomic uint32_t asked;
+static volatile uint64_t *asked_there; /* counts as well; may be NULL */
 
 static struct hold_times ask(int fd, uint32_t events, uint64_t now_ns)
 {
 	(void)events;
 	(void)now_ns;
 	asked++;
+	if (asked_there)
+		++*asked_there;
 	return (struct hold_times){ until[fd].in_ns, until[fd].out_ns };
 }
 
@@ -1148,6 +1152,97 @@ Test(hold, select_past_the_size_of_a_set_is_no_different)
 	cr_assert_eq(real()->select(fd + 1, reads.parts, NULL, NULL, NULL), 1);
 	cr_assert_geq(clock_now_ns(), due_ns);
 	cr_assert_eq(words[fd / 64], 1ull << fd % 64);
+}
+
+/* As many as a process may have, of a set for the first 1024: the kernel knows how many it has. */
+#define TABLE_SIZE (1 << 20)
+
+Test(hold, select_leaves_alone_what_stands_behind_a_set)
+{
+	struct pair pair = pair_new();
+	struct {
+		fd_set reads;
+		uint64_t behind[TABLE_SIZE / 64];
+	} *memory = calloc(1, sizeof(*memory));
+
+	for (int which = 0; which < 2; which++) {
+		uint64_t due_ns = hold_in(pair.ends[0], HOLD_NS);
+
+		say(&pair);
+		FD_ZERO(&memory->reads);
+		FD_SET(pair.ends[0], &memory->reads);
+		memset(memory->behind, 0xff, sizeof(memory->behind));
+		memory->behind[0] = asked = 0;
+		asked_there = &memory->behind[0];
+		cr_assert_eq(select_by(which, TABLE_SIZE, &memory->reads, NULL, NULL), 1);
+		cr_assert_geq(clock_now_ns(), due_ns);
+		cr_assert(FD_ISSET(pair.ends[0], &memory->reads));
+		cr_assert_gt(asked, 0);
+		cr_assert_eq(memory->behind[0], asked);
+		cr_assert_eq(memory->behind[1], UINT64_MAX);
+	}
+}
+
+Test(hold, select_needs_no_memory_behind_a_set)
+{
+	struct pair pair = pair_new();
+	char *page = mmap(NULL, 2 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			0);
+	fd_set *reads = (fd_set *)(void *)(page + 4096 - sizeof(fd_set));
+	uint64_t due_ns = hold_in(pair.ends[0], HOLD_NS);
+
+	cr_assert_eq(mprotect(page + 4096, 4096, PROT_NONE), 0);
+	say(&pair);
+	FD_SET(pair.ends[0], reads);
+	cr_assert_eq(real()->select(TABLE_SIZE, reads, NULL, NULL, NULL), 1);
+	cr_assert_geq(clock_now_ns(), due_ns);
+	cr_assert(FD_ISSET(pair.ends[0], reads));
+}
+
+/* What is not held may have a higher number than all that is. */
+Test(hold, select_looks_as_far_as_the_kernel_does)
+{
+	struct pair pair = pair_new();
+	uint64_t *reads = calloc(TABLE_SIZE / 64, sizeof(*reads));
+	int high = fcntl(pair.ends[1], F_DUPFD, 3000);
+
+	if (high < 0)
+		cr_skip_test("no descriptor above 3000 is allowed here");
+	hold_in(pair.ends[0], LONG_NS);
+	say(&pair);
+	cr_assert_eq(write(pair.ends[0], "x", 1), 1);
+	reads[pair.ends[0] / 64] |= 1ull << pair.ends[0] % 64;
+	reads[high / 64] |= 1ull << high % 64;
+	cr_assert_eq(real()->select(TABLE_SIZE, (fd_set *)(void *)reads, NULL, NULL, NULL), 1);
+	cr_assert_eq(reads[high / 64], 1ull << high % 64);
+	cr_assert_eq(reads[pair.ends[0] / 64], 0);
+}
+
+/* A child's table is as large as it needs to be. */
+Test(hold, select_in_a_child_looks_no_further_than_the_child_has)
+{
+	struct pair pair = pair_new();
+	uint64_t *reads = calloc(TABLE_SIZE / 64, sizeof(*reads));
+	int high = fcntl(pair.ends[1], F_DUPFD, 3000), status;
+	struct timeval at_once = { 0 };
+	pid_t child;
+
+	if (high < 0)
+		cr_skip_test("no descriptor above 3000 is allowed here");
+	hold_in(pair.ends[0], LONG_NS);
+	reads[pair.ends[0] / 64] |= 1ull << pair.ends[0] % 64;
+	cr_assert_eq(real()->select(TABLE_SIZE, (fd_set *)(void *)reads, NULL, NULL, &at_once), 0);
+	close(high);
+	child = fork();
+	if (child == 0) {
+		hold_forked();
+		reads[pair.ends[0] / 64] |= 1ull << pair.ends[0] % 64;
+		reads[high / 64] = UINT64_MAX;
+		_exit(real()->select(TABLE_SIZE, (fd_set *)(void *)reads, NULL, NULL, &at_once) ||
+				reads[high / 64] != UINT64_MAX);
+	}
+	cr_assert_eq(waitpid(child, &status, 0), child);
+	cr_assert_eq(status, 0);
 }
 
 Test(hold, without_descriptors_poll_and_select_sleep)
