@@ -4,112 +4,13 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "core/fault_text.h"
 #include "core/file.h"
-#include "core/rule_hint.h"
 #include "core/span.h"
 #include "core/text.h"
 #include "core/variable.h"
 
 #define PREFIX "SHUNT_"
 #define WHERE_SIZE 112 /* "SHUNT_BREAK_" and a name, or a path and a line */
-
-static const char expect_name[] = "a name of letters, digits, _ and -, at most 63 of them";
-
-static void add_problem(
-		struct config *config, const char *name, const char *where, const char *what)
-{
-	if (config->problem_count < CONFIG_MAX_PROBLEMS) {
-		struct problem *problem = &config->problems[config->problem_count];
-
-		text_copy(problem->name, sizeof(problem->name), name);
-		text_format(problem->text, sizeof(problem->text), "%s: %s", where, what);
-	}
-	config->problem_count++;
-}
-
-static void add_expected(struct config *config, const char *where, const char *expected,
-		struct span got, const char *nearest)
-{
-	char what[CONFIG_PROBLEM_SIZE];
-
-	text_expected(what, sizeof(what), expected, got.text, got.length, nearest);
-	add_problem(config, "", where, what);
-}
-
-/* A rule as it stands somewhere. */
-struct source {
-	const char *where;
-	struct span name, text;
-	bool is_from_file;
-};
-
-/* Has it a good name, which no rule of that kind has yet? A rule of the file yields to one of the
- * environment without a word. */
-static bool copy_name(struct config *config, const struct source *source, bool is_fault,
-		char ret[RULE_NAME_SIZE])
-{
-	if (!rule_name_is_good(source->name.text, source->name.length)) {
-		add_expected(config, source->where, expect_name, source->name, NULL);
-		return false;
-	}
-	text_copy(ret, source->name.length + 1, source->name.text);
-	const struct rule *rule = is_fault ? NULL : rule_find(config->rules, config->rule_count,
-		ret);
-	const struct fault *fault = is_fault ? fault_find(config->faults, config->fault_count,
-		ret) : NULL;
-	if (!rule && !fault)
-		return true;
-	if ((rule ? rule->is_from_file : fault->is_from_file) == source->is_from_file)
-		add_expected(config, source->where, "a name no rule has", source->name, NULL);
-	return false;
-}
-
-static void add_rule(struct config *config, const struct source *source)
-{
-	char name[RULE_NAME_SIZE], error[CONFIG_PROBLEM_SIZE];
-
-	if (!copy_name(config, source, false, name))
-		return;
-	if (config->rule_count == CONFIG_MAX_RULES) {
-		add_problem(config, name, source->where, "left out, there are 128 rules already");
-		return;
-	}
-	struct rule *rule = &config->rules[config->rule_count];
-	if (!rule_parse(name, source->text.text, source->text.length, rule, error, sizeof(error))) {
-		rule_hint(source->text.text, source->text.length, false, error, sizeof(error));
-		add_problem(config, name, source->where, error);
-		return;
-	}
-	rule->is_from_file = source->is_from_file;
-	config->wants_names |= target_wants_names(&rule->target);
-	config->has_fallback |= rule->settings.fallback.address.family != 0;
-	rule_place(config->rules, config->rule_count++);
-}
-
-/* Its problems go by no name: a breaker rule may have the same. */
-static void add_fault(struct config *config, const struct source *source)
-{
-	char name[RULE_NAME_SIZE], error[CONFIG_PROBLEM_SIZE];
-
-	if (!copy_name(config, source, true, name))
-		return;
-	if (config->fault_count == CONFIG_MAX_FAULTS) {
-		add_problem(config, "", source->where,
-				"left out, there are 32 fault rules already");
-		return;
-	}
-	struct fault *fault = &config->faults[config->fault_count];
-	if (!fault_parse(name, source->text.text, source->text.length, fault, error,
-		sizeof(error))) {
-		rule_hint(source->text.text, source->text.length, true, error, sizeof(error));
-		add_problem(config, "", source->where, error);
-		return;
-	}
-	fault->is_from_file = source->is_from_file;
-	config->wants_names |= target_wants_names(&fault->target);
-	fault_place(config->faults, config->fault_count++);
-}
 
 static void load_line(struct config *config, const char *where, struct span line)
 {
@@ -122,16 +23,16 @@ static void load_line(struct config *config, const char *where, struct span line
 	struct span name = span_take_word(&rest);
 	bool is_fault = span_is(kind, "fault"), is_rule = is_fault || span_is(kind, "break");
 	if (!is_rule || name.length == 0 || rest.length == 0 || *rest.text != '=') {
-		add_expected(config, where,
+		config_add_expected(config, where,
 				!is_rule ? "break NAME = rule or fault NAME = rule" :
-				is_fault ? "fault NAME = rule" : "break NAME = rule", whole, NULL);
+				is_fault ? "fault NAME = rule" : "break NAME = rule", whole);
 		return;
 	}
-	struct source source = { where, name, span_from(rest, 1), true };
+	struct config_source source = { where, name, span_from(rest, 1), true };
 	if (is_fault)
-		add_fault(config, &source);
+		config_add_fault(config, &source);
 	else
-		add_rule(config, &source);
+		config_add_rule(config, &source);
 }
 
 /* The end of a path says more than its beginning. */
@@ -162,7 +63,7 @@ static void load_file(struct config *config, const char *path)
 	size_t length;
 
 	if (path[0] != '/') {
-		add_expected(config, PREFIX "CONF", "an absolute path", span_of(path), NULL);
+		config_add_expected(config, PREFIX "CONF", "an absolute path", span_of(path));
 		return;
 	}
 	const char *error = file_read(path, config->file, sizeof(config->file), &length);
@@ -172,7 +73,7 @@ static void load_file(struct config *config, const char *path)
 	}
 	size_t used = text_copy(where, sizeof(where), PREFIX "CONF: ");
 	text_quote(where + used, sizeof(where) - used, path, strlen(path));
-	add_problem(config, "", where, error);
+	config_add_problem(config, "", where, error);
 }
 
 /* Variables of one word each. */
@@ -265,7 +166,7 @@ static bool is_switched_off(struct config *config, char *const environ[])
 	if (!value || strcmp(value, "0") == 0)
 		return false;
 	if (strcmp(value, "1") != 0)
-		add_expected(config, PREFIX "OFF", "0 or 1", span_of(value), NULL);
+		config_add_expected(config, PREFIX "OFF", "0 or 1", span_of(value));
 	return true;
 }
 
@@ -279,7 +180,7 @@ static bool load_rule(struct config *config, struct span name, const char *where
 {
 	static const char *const kinds[] = { PREFIX "BREAK", PREFIX "FAULT" };
 	const size_t length = sizeof(PREFIX "BREAK") - 1;
-	struct source source = { where, span_of("default"), span_of(value), false };
+	struct config_source source = { where, span_of("default"), span_of(value), false };
 
 	for (size_t kind = 0; kind < 2; kind++) {
 		if (!span_begins(name, kinds[kind]))
@@ -290,9 +191,9 @@ static bool load_rule(struct config *config, struct span name, const char *where
 			source.name = span_from(name, length + 1);
 		}
 		if (kind)
-			add_fault(config, &source);
+			config_add_fault(config, &source);
 		else
-			add_rule(config, &source);
+			config_add_rule(config, &source);
 		return true;
 	}
 	return false;
@@ -311,12 +212,12 @@ static void load_variable(struct config *config, struct span name, const char *v
 	if (!variable) {
 		variable_unknown(variables, VARIABLE_COUNT, name, sizeof(PREFIX) - 1, error,
 				sizeof(error));
-		add_problem(config, "", where, error);
+		config_add_problem(config, "", where, error);
 		return;
 	}
 	if (!(*seen >> (variable - variables) & 1) &&
 			!variable_read(variable, config, value, error, sizeof(error)))
-		add_problem(config, "", where, error);
+		config_add_problem(config, "", where, error);
 	*seen |= 1u << (variable - variables);
 }
 
@@ -370,31 +271,4 @@ void config_load(struct config *config, char *const environ[],
 	if (path)
 		load_file(config, path);
 	choose_faults(config, process);
-}
-
-const struct rule *config_match(const struct config *config, const struct endpoint *endpoint)
-{
-	for (size_t i = 0; i < config->rule_count; i++) {
-		const struct rule *rule = &config->rules[i];
-
-		if (target_matches(&rule->target, endpoint))
-			return rule->target.is_excluded ? NULL : rule;
-	}
-	return NULL;
-}
-
-uint32_t config_match_faults(const struct config *config, const struct endpoint *endpoint,
-		enum fault_protocol protocol)
-{
-	uint32_t matches = 0;
-
-	/* Exclusions come first. */
-	for (size_t i = 0; i < config->fault_count; i++) {
-		if (!fault_matches(&config->faults[i], endpoint, protocol))
-			continue;
-		if (config->faults[i].target.is_excluded)
-			return 0;
-		matches |= 1u << i;
-	}
-	return matches;
 }
