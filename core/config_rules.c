@@ -73,7 +73,7 @@ void config_add_rule(struct config *config, const struct config_source *source)
 }
 
 /* Its problems go by no name: a breaker rule may have the same. */
-static void add_fault(struct config *config, const struct config_source *source)
+void config_add_fault(struct config *config, const struct config_source *source)
 {
 	char name[RULE_NAME_SIZE], error[CONFIG_PROBLEM_SIZE];
 
@@ -94,16 +94,6 @@ static void add_fault(struct config *config, const struct config_source *source)
 	fault->is_from_file = source->is_from_file;
 	config->wants_names |= target_wants_names(&fault->target);
 	fault_place(config->faults, config->fault_count++);
-}
-
-void config_add_fault(struct config *config, const struct config_source *source)
-{
-	size_t before = config->problem_count;
-
-	add_fault(config, source);
-	/* What a bad exclusion was to keep out would be struck. */
-	if (config->problem_count > before && span_begins(span_trim(source->text), "^"))
-		config->has_bad_bound = true;
 }
 
 const struct rule *config_match(const struct config *config, const struct endpoint *endpoint)
