@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/config.h"
 
-#include <stddef.h>
 #include <string.h>
 
 #include "core/file.h"
 #include "core/span.h"
 #include "core/text.h"
 #include "core/variable.h"
+#include "core/variable_table.h"
 
 #define PREFIX "SHUNT_"
 #define WHERE_SIZE 112 /* "SHUNT_BREAK_" and a name, or a path and a line */
@@ -76,77 +76,6 @@ static void load_file(struct config *config, const char *path)
 	config_add_problem(config, "", where, error);
 }
 
-/* Variables of one word each. */
-
-static const char *const mode_words[] = { "enforce", "observe", NULL };
-static const char *const state_words[] = { "private", NULL };
-static const char *const log_words[] = { "off", "stderr", "syslog", NULL };
-static const char *const timer_words[] = { "auto", "on", "off", NULL };
-static const char *const switch_words[] = { "0", "1", NULL };
-
-/* Who asks for a mode that we cannot read may have wanted to be spared. */
-static const char *read_mode(const struct variable *variable, void *record, const char *value)
-{
-	struct config *config = record;
-	int index = text_word_index(variable->words, value);
-
-	config->observe = index != 0;
-	return index < 0 ? variable->expected : NULL;
-}
-
-static const char *read_state(const struct variable *variable, void *record, const char *value)
-{
-	struct config *config = record;
-
-	config->state_private = strcmp(value, "private") == 0;
-	return config->state_private ? NULL : variable_path(variable, record, value);
-}
-
-static const char *read_log(const struct variable *variable, void *record, const char *value)
-{
-	struct config *config = record;
-	int index = text_word_index(variable->words, value);
-	const char *expected = index < 0 ? variable_path(variable, record, value) : NULL;
-
-	if (!expected)
-		config->log = index < 0 ? LOG_FILE : (enum log_kind)index;
-	return expected;
-}
-
-static const char *read_seed(const struct variable *variable, void *record, const char *value)
-{
-	struct config *config = record;
-	const char *expected = variable_number(variable, record, value);
-
-	config->has_seed = !expected;
-	return expected;
-}
-
-#define A_PATH "an absolute path of at most 255 characters"
-
-static const struct variable variables[] = {
-#define FIELD(name) offsetof(struct config, name)
-	{ PREFIX "MODE", read_mode, 0, mode_words, "enforce or observe" },
-	{ PREFIX "STATE", read_state, FIELD(state_path), state_words, "private, or " A_PATH },
-	{ PREFIX "LOG", read_log, FIELD(log_path), log_words, "off, stderr, syslog, or " A_PATH },
-	{ PREFIX "SEED", read_seed, FIELD(seed), NULL, NULL },
-	{ PREFIX "TIMER", variable_word, FIELD(timer), timer_words, "auto, on or off" },
-	{ PREFIX "EXPIRE", variable_duration, FIELD(expire_ns), NULL, "a duration above 0s" },
-	{ PREFIX "BACKTRACE", variable_switch, FIELD(backtrace), switch_words, "0 or 1" },
-	{ PREFIX "REPORT", variable_path, FIELD(report_path), NULL, A_PATH },
-	{ PREFIX "REPLAY", variable_path, FIELD(replay_path), NULL, A_PATH },
-	{ PREFIX "RUN", variable_number, FIELD(run), NULL, NULL },
-	{ PREFIX "OFF", NULL, 0, NULL, NULL },
-	{ PREFIX "PROC", NULL, 0, NULL, NULL },
-	{ PREFIX "SKIP", NULL, 0, NULL, NULL },
-	{ PREFIX "CONF", NULL, 0, NULL, NULL },
-	{ PREFIX "BREAK", NULL, 0, NULL, NULL },
-	{ PREFIX "FAULT", NULL, 0, NULL, NULL },
-#undef FIELD
-};
-
-#define VARIABLE_COUNT (sizeof(variables) / sizeof(variables[0]))
-
 static bool is_kept_out(char *const environ[], const struct config_process *process)
 {
 	const char *only = variable_value(environ, PREFIX "PROC");
@@ -199,26 +128,27 @@ static bool load_rule(struct config *config, struct span name, const char *where
 	return false;
 }
 
-/* `seen`: bit = row of `variables`; the first of two counts, as for getenv(). */
+/* `seen`: bit = row of the table; the first of two counts, as for getenv(). */
 static void load_variable(struct config *config, struct span name, const char *value,
 		uint32_t *seen)
 {
-	const struct variable *variable = variable_find(variables, VARIABLE_COUNT, name);
+	size_t count;
+	const struct variable *table = variable_table(&count);
+	const struct variable *variable = variable_find(table, count, name);
 	char where[WHERE_SIZE], error[CONFIG_PROBLEM_SIZE];
 
 	format_variable(where, name);
 	if (load_rule(config, name, where, value))
 		return;
 	if (!variable) {
-		variable_unknown(variables, VARIABLE_COUNT, name, sizeof(PREFIX) - 1, error,
-				sizeof(error));
+		variable_unknown(table, count, name, sizeof(PREFIX) - 1, error, sizeof(error));
 		config_add_problem(config, "", where, error);
 		return;
 	}
-	if (!(*seen >> (variable - variables) & 1) &&
+	if (!(*seen >> (variable - table) & 1) &&
 			!variable_read(variable, config, value, error, sizeof(error)))
 		config_add_problem(config, "", where, error);
-	*seen |= 1u << (variable - variables);
+	*seen |= 1u << (variable - table);
 }
 
 /* Only now: a rule that is for other programs may have kept its name from one of the file. */
@@ -226,6 +156,12 @@ static void choose_faults(struct config *config, const struct config_process *pr
 {
 	size_t kept = 0;
 
+	if (config->has_bad_bound && config->fault_count > 0) {
+		config->fault_count = 0;
+		config_add_problem(config, "", "fault rules",
+				"all left out, as " PREFIX "EXPIRE or "
+				"a ^target, which is to bound them, cannot be read");
+	}
 	for (size_t i = 0; i < config->fault_count; i++) {
 		struct fault *fault = &config->faults[i];
 
@@ -244,6 +180,7 @@ static void reset(struct config *config)
 	config->rule_count = config->fault_count = config->problem_count = 0;
 	config->is_off = config->observe = config->state_private = config->backtrace = false;
 	config->wants_names = config->has_fallback = config->has_seed = false;
+	config->has_bad_bound = false;
 	config->log = LOG_OFF;
 	config->timer = TIMER_AUTO;
 	config->seed = config->expire_ns = config->run = 0;

@@ -23,9 +23,9 @@ struct config_process {
  * proc= and uid= of others are left out. Precedence of same-named rules:
  * environment over file. A variable other than SHUNT_BREAK* and SHUNT_FAULT* that is set to nothing
  * counts as not set. A bound of faults that cannot be read (SHUNT_EXPIRE, a fault rule ^target)
- * leaves all fault rules out. *config is overwritten. With is_off nothing else is looked at: no rules, no
- * problems. The file's descriptor is never 0 to 2 and is closed again. Keeps errno. Not thread-safe
- * with itself on one config.
+ * leaves all fault rules out. *config is overwritten. With is_off nothing else is looked at: no
+ * rules, no problems. The file's descriptor is never 0 to 2 and is closed again. Keeps errno. Not
+ * thread-safe with itself on one config.
  */
 void config_load(struct config *config, char *const environ[],
 		const struct config_process *process);

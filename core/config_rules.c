@@ -3,6 +3,7 @@
 
 #include "core/fault_text.h"
 #include "core/rule_hint.h"
+#include "core/rule_word.h"
 #include "core/text.h"
 
 static const char expect_name[] = "a name of letters, digits, _ and -, at most 63 of them";
@@ -73,7 +74,7 @@ void config_add_rule(struct config *config, const struct config_source *source)
 }
 
 /* Its problems go by no name: a breaker rule may have the same. */
-void config_add_fault(struct config *config, const struct config_source *source)
+static void add_fault(struct config *config, const struct config_source *source)
 {
 	char name[RULE_NAME_SIZE], error[CONFIG_PROBLEM_SIZE];
 
@@ -94,6 +95,24 @@ void config_add_fault(struct config *config, const struct config_source *source)
 	fault->is_from_file = source->is_from_file;
 	config->wants_names |= target_wants_names(&fault->target);
 	fault_place(config->faults, config->fault_count++);
+}
+
+static bool is_exclusion(struct span text)
+{
+	struct rule_words words = { text.text, text.text + text.length };
+	struct rule_word target;
+
+	return rule_word_next(&words, &target) && target.text[0] == '^';
+}
+
+void config_add_fault(struct config *config, const struct config_source *source)
+{
+	size_t before = config->problem_count;
+
+	add_fault(config, source);
+	/* What a bad exclusion was to keep out would be struck. */
+	if (config->problem_count > before && is_exclusion(source->text))
+		config->has_bad_bound = true;
 }
 
 const struct rule *config_match(const struct config *config, const struct endpoint *endpoint)

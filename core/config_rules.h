@@ -45,6 +45,7 @@ struct config {
 	bool backtrace;
 	bool wants_names;     /* some rule, breaker or fault, is decided by name */
 	bool has_fallback;    /* some breaker rule has one */
+	bool has_bad_bound;   /* SHUNT_EXPIRE or a fault rule ^target cannot be read: no faults */
 	enum log_kind log;
 	enum timer_mode timer;
 	bool has_seed;

@@ -100,7 +100,7 @@ static const struct {
 		{"SHUNT_FAULT=", "SHUNT_FAULT: expected a target such as redis:6379, got nothing"},
 		{"SHUNT_FAULT_REDIS=redis,rate=64",
 				"SHUNT_FAULT_REDIS: rate: expected a rate such as 64KB/s or "
-				"512kbit/s, got '64'"},
+				"512kbit/s, got '64', did you mean 64B/s or 64KB/s?"},
 		{"SHUNT_FAULT_a.b=redis,refuse",
 				"SHUNT_FAULT_a.b: expected a name of letters, digits, _ and -, at "
 				"most 63 of them, got 'a.b'"},
@@ -625,6 +625,40 @@ Test(config, the_end_of_all_faults_is_in_each)
 	cr_assert_eq(config.fault_count, 2);
 	cr_expect(config.faults[0].expire_ns == 5000000000u &&
 			config.faults[1].expire_ns == 5000000000u);
+}
+
+/* A bound that cannot be read was meant to be one. */
+Test(config, without_their_bounds_faults_are_left_out_and_breaker_rules_are_not)
+{
+	static const char *const bad[] = { "SHUNT_EXPIRE=10", "SHUNT_EXPIRE=0s",
+		"SHUNT_EXPIRE=99999999999h", "SHUNT_FAULT_B=^pay:0", "SHUNT_FAULT_B= ,^",
+		"SHUNT_FAULT_B=^pay refuse", "SHUNT_FAULT_b!=^pay" };
+
+	for (size_t i = 0; i < COUNT(bad); i++) {
+		LOAD("SHUNT_FAULT_A=a refuse", (char *)bad[i], "SHUNT_BREAK=any");
+		cr_expect(config.fault_count == 0 && config.rule_count == 1, "%s", bad[i]);
+		cr_expect_eq(config.problem_count, 2, "%s", bad[i]);
+		cr_expect_str_eq(config.problems[1].text,
+				"fault rules: all left out, as SHUNT_EXPIRE or a ^target, which is "
+				"to bound them, cannot be read");
+		LOAD((char *)bad[i], "SHUNT_BREAK=any");
+		cr_expect_eq(config.problem_count, 1, "%s: there is nothing to leave out", bad[i]);
+	}
+	LOAD("SHUNT_FAULT_A=a refuse", "SHUNT_FAULT_B=b", "SHUNT_EXPIRE=", "SHUNT_FAULT_C=^c");
+	cr_expect(config.problem_count == 1 && config.fault_count == 2,
+			"any other rule goes alone");
+	LOAD("SHUNT_EXPIRE=10s", "SHUNT_EXPIRE=10", "SHUNT_FAULT_A=a refuse");
+	cr_expect(config.problem_count == 0 && config.fault_count == 1, "the first counts");
+}
+
+Test(config, an_exclusion_of_the_file_that_yields_is_no_bad_one)
+{
+	static const char text[] = "fault A = ^file\nfault B = file latency=1s\n";
+
+	write_conf(text, sizeof(text) - 1);
+	LOAD(conf_variable, "SHUNT_FAULT_A=^a");
+	unlink(path);
+	cr_expect(config.problem_count == 0 && config.fault_count == 2);
 }
 
 Test(config, there_are_32_fault_rules_at_most)
