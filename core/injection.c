@@ -89,6 +89,8 @@ static const char *parse_values(struct rest *rest, struct injection *ret)
 			!take_key(rest, ',', "call") || !take_number(rest, UINT32_MAX, &call) ||
 			!take_key(rest, ',', "fault") || !take_string(rest, kind))
 		return expect_line;
+	if (connection == 0 || call == 0)
+		return "numbers of connections and calls from 1";
 	ret->unit = (struct fault_unit){ (uint32_t)connection, (uint32_t)call };
 	ret->kind = fault_kind_of(kind);
 	if (ret->kind == FAULT_KIND_COUNT)

@@ -63,6 +63,9 @@ static const char *const wrong[][2] = {
 		{LINE("A", "1", "elephant", "0"), "the name of a fault"},
 		{LINE("A", "1", "none", "0"), "the name of a fault"},
 		{LINE("A", "-1", "refuse", "0"), "a line as a report has it"},
+		{LINE("A", "0", "refuse", "0"), "numbers of connections and calls from 1"},
+		{"{\"rule\": \"A\", \"connection\": 1, \"call\": 0, \"fault\": \"refuse\", "
+		 "\"value\": 0}", "numbers of connections and calls from 1"},
 		{LINE("A", "4294967296", "refuse", "0"), "a line as a report has it"},
 		{LINE("A", "1", "refuse", ""), "a line as a report has it"},
 		{LINE("A", "1", "refuse", "99999999999999999999999999"),
