@@ -64,11 +64,25 @@ static uint64_t load(const _Atomic uint64_t *word)
 	return atomic_load_explicit(word, memory_order_relaxed);
 }
 
-static bool can_be_claimed(const struct fault_record *record, uint64_t key, uint64_t now_ns)
+/* How readily a record becomes another rule's, the readiest first. What a rule did that has just
+ * ended is still to be read. */
+enum yield { YIELDS_OWN_CLAIM, YIELDS_EMPTY, YIELDS_FORGOTTEN, YIELDS_OVER, YIELDS_NOT };
+
+static enum yield yield_of(const struct search *search, const struct fault_record *record,
+		uint64_t key)
 {
-	if (state_of(key) == RECORD_LIVE && load(&record->ends_ns))
-		return fault_record_is_over(record, now_ns);
-	return fault_record_is_forgotten(record, now_ns);
+	enum record_state state = state_of(key);
+	uint64_t now_ns = search->now_ns, ends_ns = load(&record->ends_ns);
+
+	if (key_is(key, RECORD_CLAIMING, search->hash))
+		return YIELDS_OWN_CLAIM;
+	if (state == RECORD_FREE || state == RECORD_VACANT)
+		return YIELDS_EMPTY;
+	if (state == RECORD_LIVE && ends_ns && !fault_record_is_over(record, now_ns))
+		return YIELDS_NOT;
+	if (state == RECORD_LIVE && ends_ns)
+		return now_ns - ends_ns > FAULT_FORGOTTEN_NS ? YIELDS_FORGOTTEN : YIELDS_OVER;
+	return fault_record_is_forgotten(record, now_ns) ? YIELDS_FORGOTTEN : YIELDS_NOT;
 }
 
 static struct fault_record *find(const struct search *search)
@@ -104,27 +118,23 @@ static struct fault_record *unused_longest(const struct search *search, uint64_t
 	return chosen;
 }
 
-/* A claim of this rule that stands, else the first record that nobody has, else the first that
- * nobody wants, else the one that was wanted least; NULL where there is none. */
+/* The first of those that yield most readily, else the one that was wanted least; NULL where there
+ * is none. */
 static struct fault_record *choose(const struct search *search, uint64_t *ret_key)
 {
 	struct fault_record *chosen = NULL;
-	bool is_empty = false;
+	enum yield best = YIELDS_NOT;
 
 	for (uint32_t i = 0; i < FAULT_TABLE_SIZE; i++) {
 		struct fault_record *record = &search->table->records[i];
 		uint64_t key = atomic_load_explicit(&record->key, memory_order_acquire);
-		bool empties = state_of(key) == RECORD_FREE || state_of(key) == RECORD_VACANT;
+		enum yield yield = yield_of(search, record, key);
 
-		if (!key_is(key, RECORD_CLAIMING, search->hash) && (is_empty || (!empties &&
-			(chosen || !can_be_claimed(record, key, search->now_ns)))))
+		if (yield >= best)
 			continue;
 		chosen = record;
 		*ret_key = key;
-		is_empty = true;
-		if (key_is(key, RECORD_CLAIMING, search->hash))
-			break;
-		is_empty = empties;
+		best = yield;
 	}
 	return chosen ? chosen : unused_longest(search, ret_key);
 }

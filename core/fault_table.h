@@ -25,9 +25,11 @@ struct fault_table {
 
 /*
  * The record of a rule, made if missing. `run` tells runs of `shunt run` apart (0: none): each
- * begins with number 1. One that was forgotten begins anew. Where all are taken, the environment's
- * that was unused longest is given away, which whoever has it sees by its key; NULL where all are
- * of rules added by hand that go on, or in use at now_ns or later. For start-up.
+ * begins with number 1. One that was forgotten begins anew. Where all are taken, one that was
+ * forgotten, or is of an added rule that ended so long ago, is given away, else that of an added
+ * rule that has just ended, else the environment's that was unused longest; whoever has it sees it
+ * by its key. NULL where all are of rules added by hand that go on, or in use at now_ns or later.
+ * For start-up.
  */
 struct fault_record *fault_table_claim(struct fault_table *table, const struct fault *fault,
 		const char *text, uint64_t run, uint64_t now_ns);

@@ -126,6 +126,34 @@ Test(fault_table, when_it_is_full_forgotten_rules_and_those_that_are_over_yield)
 	cr_expect_eq(record->connections, 0);
 }
 
+/* What it did is what somebody wants to read now. */
+Test(fault_table, what_has_just_ended_yields_after_what_was_forgotten)
+{
+	struct fault_record *forgotten = NULL;
+	struct fault_view view;
+
+	cr_assert(add("ADDED", "redis refuse", NOW + 5 * SECOND, NOW));
+	fault_record_seen(&table.records[0]);
+	for (uint64_t run = 1; run < FAULT_TABLE_SIZE; run++)
+		forgotten = claim("R", "redis refuse", run, NOW + 9 * SECOND);
+	fault_record_forget(forgotten);
+	cr_expect_eq(claim("NEW", "redis refuse", 7, NOW + 6 * SECOND), forgotten);
+	cr_assert(fault_table_read(&table, 0, NOW + 6 * SECOND, &view));
+	cr_expect_str_eq(view.name, "ADDED");
+	cr_expect(view.is_over && view.seen == 1);
+	cr_expect_eq(claim("NEWER", "redis refuse", 7, NOW + 6 * SECOND), &table.records[0]);
+}
+
+Test(fault_table, what_ended_long_ago_is_as_good_as_forgotten)
+{
+	cr_assert(add("ADDED", "redis refuse", NOW + 5 * SECOND, NOW));
+	for (uint64_t run = 1; run < FAULT_TABLE_SIZE; run++)
+		cr_assert_not_null(claim("R", "redis refuse", run, NOW));
+	uint64_t later_ns = NOW + 5 * SECOND + FAULT_FORGOTTEN_NS;
+	cr_expect_neq(claim("NEW", "redis refuse", 7, later_ns), &table.records[0]);
+	cr_expect_eq(claim("NEWER", "redis refuse", 7, later_ns + 1), &table.records[0]);
+}
+
 Test(fault_table, when_it_is_full_the_rule_that_was_unused_longest_yields)
 {
 	struct fault_record *records[FAULT_TABLE_SIZE];
