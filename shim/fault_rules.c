@@ -229,11 +229,12 @@ uint32_t fault_rules_match(const struct endpoint *endpoint, enum fault_protocol 
 	for (uint32_t i = 0; i < count; i++) {
 		struct fault_rule *rule = &fault_rules.rules[i];
 
+		if (rule->is_added && fault_rule_is_over(rule, now_ns))
+			continue;
 		if (rule->fault.is_lookup == endpoint->is_lookup &&
 				rule->fault.protocol == protocol)
 			fault_record_seen(fault_rule_record(rule));
-		if (!fault_matches(&rule->fault, endpoint, protocol) ||
-				(rule->is_added && fault_rule_is_over(rule, now_ns)))
+		if (!fault_matches(&rule->fault, endpoint, protocol))
 			continue;
 		if (rule->fault.target.is_excluded)
 			return 0;

@@ -79,6 +79,26 @@ Test(fault_rules, a_rule_added_by_hand_is_over_when_its_record_is_given_away)
 	nothing_is_counted_for_others();
 }
 
+Test(fault_rules, a_rule_that_is_over_sees_nothing_more)
+{
+	struct fault_record *record;
+	struct fault fault;
+	char text[64], error[128];
+
+	begin("break B = 127.0.0.1:PORT\n");
+	with_port("127.0.0.1:PORT refuse", text, sizeof(text));
+	cr_assert(fault_parse("X", text, strlen(text), &fault, error, sizeof(error)));
+	cr_assert(fault_table_add(&runtime.segment->faults, &fault, text,
+			clock_now_ns() + HOUR_NS, clock_now_ns()));
+	record = &runtime.segment->faults.records[0];
+	cr_expect_eq(attempt(), ECONNREFUSED);
+	uint64_t seen = record->seen;
+	cr_expect_gt(seen, 0);
+	record->ends_ns = 1;
+	cr_expect_eq(attempt(), 0);
+	cr_expect(record->seen == seen && record->matched == 1);
+}
+
 #define IDLE(name) "fault " name " = 127.0.0.1:PORT reset calls=9\n"
 
 Test(fault_rules, rules_beyond_those_that_one_connection_can_have_are_counted)
