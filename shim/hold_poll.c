@@ -128,14 +128,15 @@ __attribute__((noinline)) static int waited_on_stack(const struct question *ques
 static int waited_aside(const struct question *question, uint64_t duration_ns,
 		bool *ret_is_possible)
 {
-	struct pollfd *asked = scratch_take(question->count * sizeof(*asked));
+	struct scratch scratch;
+	struct pollfd *asked = scratch_take(&scratch, question->count * sizeof(*asked));
 	int result;
 
 	*ret_is_possible = asked;
 	if (!asked)
 		return -1;
 	result = waited(question, asked, duration_ns);
-	scratch_give(asked);
+	scratch_give(&scratch);
 	return result;
 }
 

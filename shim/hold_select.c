@@ -175,17 +175,19 @@ __attribute__((noinline)) static int waited_on_stack(const struct question *ques
 /* False: without memory. */
 static bool held(const struct question *question, uint64_t now_ns, int *ret_result)
 {
+	struct scratch scratch;
 	uint64_t *memory;
 
 	if (question->words <= ON_STACK) {
 		*ret_result = waited_on_stack(question, now_ns);
 		return true;
 	}
-	memory = scratch_take((size_t)SETS * question->words * sizeof(*memory));
+	memory = scratch_take(&scratch,
+			(size_t)SETS * question->words * sizeof(*memory));
 	if (!memory)
 		return false;
 	*ret_result = waited(question, memory, now_ns);
-	scratch_give(memory);
+	scratch_give(&scratch);
 	return true;
 }
 

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "shim/inside.h"
 
-#include <errno.h>
-#include <linux/futex.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/syscall.h>
 
+#include "shim/intact.h"
 #include "shim/own_call.h"
 #include "shim/raw.h"
 
@@ -40,23 +39,6 @@ void inside_leave(void)
 	inside_frame = NULL;
 }
 
-/*
- * Does the frame still hold its return address? The kernel compares, as the memory may not be there
- * any more; nothing is woken or moved. True where it may not be asked.
- */
-static bool is_frame_intact(void)
-{
-	static uint32_t nobody;
-	long result;
-
-	if (!own_calls_begin())
-		return true;
-	result = raw_syscall(SYS_futex, (long)&inside_frame[1], FUTEX_CMP_REQUEUE_PRIVATE, 0, 0,
-			(long)&nobody, (long)inside_return);
-	own_calls_end();
-	return result != -EAGAIN && result != -EFAULT;
-}
-
 /* A mark that is merely elsewhere stays: a signal handler on a stack of its own must not take it
  * from the resolver. */
 bool inside_is(void *frame)
@@ -65,7 +47,7 @@ bool inside_is(void *frame)
 
 	if (!inside_frame || depth == 0 || depth >= RESOLVER_STACK_BYTES)
 		return false;
-	if (is_frame_intact())
+	if (is_intact(&inside_frame[1], inside_return))
 		return true;
 	inside_frame = NULL;
 	return false;

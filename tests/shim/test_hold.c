@@ -10,6 +10,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -1069,6 +1070,38 @@ Test(hold, poll_of_many_descriptors_is_no_different)
 	cr_assert_geq(clock_now_ns(), due_ns);
 	cr_assert_eq(entries[0].revents, 0);
 	cr_assert_eq(entries[499].revents, POLLIN);
+}
+
+static sigjmp_buf jump;
+
+static void leave(int signal)
+{
+	(void)signal;
+	siglongjmp(jump, 1);
+}
+
+Test(hold, a_poll_that_is_left_takes_no_memory_with_it)
+{
+	struct sigaction action = { .sa_handler = leave };
+	struct itimerval soon = { .it_value = { 0, 1000 } };
+	struct pair pair = pair_new();
+	struct pollfd entries[100];
+	uint64_t due_ns;
+
+	cr_assert_eq(sigaction(SIGALRM, &action, NULL), 0);
+	for (int i = 0; i < 100; i++)
+		entries[i] = (struct pollfd){ i ? -1 : pair.ends[0], POLLIN, 0 };
+	for (volatile int i = 0; i < 100; i++) {
+		if (sigsetjmp(jump, 1))
+			continue;
+		cr_assert_eq(setitimer(ITIMER_REAL, &soon, NULL), 0);
+		real()->poll(entries, 100, -1);
+		cr_assert_fail("nothing was to be told");
+	}
+	due_ns = hold_in(pair.ends[0], HOLD_NS);
+	say(&pair);
+	cr_assert_eq(real()->poll(entries, 100, -1), 1);
+	cr_assert_geq(clock_now_ns(), due_ns);
 }
 
 static int select_by(int which, int count, fd_set *reads, fd_set *writes, struct timeval *timeout)
