@@ -30,7 +30,7 @@ enum fault_kind {
 	FAULT_LATENCY,     /* the connection, or the answer, comes `delay` later */
 	FAULT_RATE,        /* no more than `bytes` a second */
 	FAULT_SHORT,       /* reads and writes of `low` to `high` bytes at most */
-	FAULT_EINTR,       /* a call that would block is interrupted, once */
+	FAULT_EINTR,       /* a call that may block is interrupted, once */
 	FAULT_EAGAIN,      /* a call that must not block has nothing yet, once */
 	FAULT_ERRNO,       /* connect, send or recv fails with `error` */
 	FAULT_SLOWCLOSE,   /* the peer's end of stream comes `delay` later */

@@ -59,7 +59,7 @@ static const struct fault_term table[] = {
 		.kind = FAULT_SHORT, .where = DATA, .direction = FAULT_BOTH, PER_CALL, TCP,
 		READ(range), RANGE(1, COUNT_MAX, "numbers of bytes from 1, such as 10 or 1..16"),
 		.is_optional = true },
-	{ "eintr", "eintr", "a call that would block is interrupted by EINTR, once",
+	{ "eintr", "eintr", "a send or recv that may block is interrupted by EINTR, once",
 		.kind = FAULT_EINTR, .where = DATA, .direction = FAULT_BOTH, PER_CALL, TCP },
 	{ "eagain", "eagain", "a call that may not block fails with EAGAIN, once",
 		.kind = FAULT_EAGAIN, .where = DATA, .direction = FAULT_BOTH, PER_CALL, TCP },

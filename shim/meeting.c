@@ -66,9 +66,11 @@ static bool meet_end(struct crossing *crossing, struct strike *strike)
 	return crossing_answer_dead(crossing);
 }
 
+/* Where what it would wait for is there already, too: it could have come a moment later, and whether
+ * it has is chance. */
 static bool meet_interruption(struct crossing *crossing, struct strike *strike)
 {
-	if (!crossing->sight.is_blocking || crossing_is_ready(crossing) ||
+	if (!crossing->sight.is_blocking ||
 			!inject_strikes(&crossing->sight, strike, STRIKE_DONE))
 		return true;
 	return crossing_answer(crossing, -1, EINTR);
@@ -100,7 +102,8 @@ static bool meet_shortness(struct crossing *crossing, struct strike *strike)
 
 	if (size == 0)
 		size = 1;
-	if (crossing->limit <= size || crossing->flags & MSG_PEEK)
+	if (crossing->limit <= size || crossing->flags & MSG_PEEK ||
+			inject_is_over(strike, crossing->sight.now_ns))
 		return true;
 	if (strike_is(strike, STRIKE_ON) || inject_strikes(&crossing->sight, strike, STRIKE_ON)) {
 		crossing->limit = size;
