@@ -92,7 +92,8 @@ static int report(const char *file)
 		printf("no rule in %s: write a line such as 'break NAME = HOST:PORT' or 'fault "
 		       "NAME = HOST:PORT refuse'\n", file);
 	else if (is_empty)
-		puts("no rule: set SHUNT_BREAK_NAME='HOST:PORT', or SHUNT_CONF to a file of rules");
+		puts("no rule: set SHUNT_BREAK_NAME='HOST:PORT', SHUNT_FAULT_NAME='HOST:PORT "
+		     "refuse', or SHUNT_CONF to a file of rules");
 	return report_problems();
 }
 

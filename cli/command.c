@@ -131,8 +131,8 @@ bool command_operands_fit(const struct command_options *options, int least, int 
 		return false;
 	}
 	if (count > most) {
-		terminal_complain("%s: expected %s, got '%s'", command, expected,
-				options->argv[options->next + most]);
+		terminal_complain("%s: expected %s, got '%s'%s", command, expected,
+				options->argv[options->next + most], most > 0 ? " as well" : "");
 		return false;
 	}
 	return true;

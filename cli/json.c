@@ -131,6 +131,8 @@ static json_t *fault_object(const struct fault_view *view, uint64_t now_ns)
 	member_set_text(object, "name", view->name);
 	member_set_text(object, "rule", view->text);
 	member_set_truth(object, "added", view->is_added);
+	member_set_number(object, "began_ms_ago",
+			clock_elapsed_ns(view->began_ns, now_ns) / 1000000u);
 	if (view->is_added)
 		member_set_number(object, "ends_in_ms", view->is_over ? 0
 				: clock_elapsed_ns(now_ns, view->ends_ns) / 1000000u);

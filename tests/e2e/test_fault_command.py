@@ -601,12 +601,13 @@ class FaultAdd(_Command):
 		self.assertEqual(self.good('fault', 'add', 'REDIS', 'redis:6379,hang', '--for', '30s'),
 			'REDIS: added for 30.0s: redis:6379 hang\n')
 		fault, = self.faults()
-		self.assertEqual(list(fault), ['name', 'rule', 'added', 'ends_in_ms', 'connections', 'seen', 'matched',
-			'injected', 'unreported', 'suppressed'])
+		self.assertEqual(list(fault), ['name', 'rule', 'added', 'began_ms_ago', 'ends_in_ms', 'connections',
+			'seen', 'matched', 'injected', 'unreported', 'suppressed'])
 		self.assertEqual(list(fault['suppressed']), REASONS)
 		self.assertEqual((fault['name'], fault['rule'], fault['added']), ('REDIS', 'redis:6379 hang', True))
 		self.assertGreater(fault['ends_in_ms'], 0)
 		self.assertLessEqual(fault['ends_in_ms'], 30000)
+		self.assertIn(fault['began_ms_ago'] + fault['ends_in_ms'], (29999, 30000))
 		self.assertRegex(self.good('fault', 'list'), r'(?m)^REDIS +redis:6379 hang +\d+\.\ds ago +\d+\.\ds ')
 		self.assertEqual(self.status()['faults'][0]['rule'], 'redis:6379 hang')
 		self.assertIn('redis:6379 hang', self.good('status'))
@@ -676,6 +677,13 @@ class FaultAdd(_Command):
 		self.assertIn('no fault rule', self.good('fault', 'list'))
 		self.assertEqual(self.faults(), [])
 		self.assertFalse(os.path.exists(self.state))
+
+
+def shape_of(value):
+	"""The names of a JSON text, in their order; of lists that of the first."""
+	if isinstance(value, dict):
+		return [(name, shape_of(inner)) for name, inner in value.items()]
+	return shape_of(value[0]) if isinstance(value, list) and value and not isinstance(value[0], str) else None
 
 
 class Explain(_Command):
@@ -777,12 +785,21 @@ class Explain(_Command):
 		for word in ('SHUNT_OFF=1', 'SHUNT_PROC=cat', 'SHUNT_MODE=observe', "left out: SHUNT_BREAK_B: sleep: expected"):
 			self.assertIn(word, notes)
 
+	def test_its_json_is_in_the_manual(self):
+		with open(MANUAL.replace('shunt.7', 'shunt.1'), encoding='ascii') as file:
+			manual = file.read().split('.Ql shunt explain --json\nprints:\n.Bd -literal\n')[1].split('.Ed')[0]
+		self.settings = {'SHUNT_BREAK_A': '127.0.0.1:80', 'SHUNT_FAULT_B': '127.0.0.1 refuse'}
+		self.assertEqual(shape_of(json.loads(self.good('explain', '--json', '192.0.2.1:80'))),
+			shape_of(json.loads(manual)))
+
 	def test_operands(self):
 		for operand in ('pay.internal', 'pay.internal:1-5', '^pay.internal:1', 'any', '*.internal:80', 'dns:10.1.2.3',
 				'dns:a.internal:53', 'http://a:80/', ''):
 			self.assertIn(f"expected HOST:PORT, such as pay.internal:443 or [2001:db8::1]:443, or dns:NAME, got '{operand}'",
 				self.refused('explain', operand))
 		self.good('explain', '[2001:db8::1]:443')
+		self.assertIn("expected HOST:PORT or dns:NAME, got 'b.internal:2' as well",
+			self.refused('explain', 'a.internal:1', 'b.internal:2'))
 
 
 class Check(_Command):
@@ -793,7 +810,25 @@ class Check(_Command):
 		self.settings['SHUNT_FAULT_BAD'] = 'redis:6379 rate=64'
 		result = self.shunt('check')
 		self.assertEqual(result.returncode, 1)
-		self.assertRegex(result.stderr, r"\ASHUNT_FAULT_BAD: rate: expected a rate such as .*, got '64'\n\Z")
+		self.assertRegex(result.stderr, r"\ASHUNT_FAULT_BAD: rate: expected a rate such as .*, got '64', "
+			r"did you mean 64B/s or 64KB/s\?\n\Z")
+
+	def test_no_rule_says_how_to_set_one_of_either_kind(self):
+		self.assertRegex(self.good('check'), r"SHUNT_BREAK_NAME=.*SHUNT_FAULT_NAME=")
+
+	def test_a_share_is_shown_as_it_was_given_or_refused(self):
+		self.settings = {'SHUNT_FAULT_A': 'h:1 refuse 0.0001%'}
+		self.assertEqual(self.good('check').splitlines(), ['A: ok fault h:1 refuse 0.0001%'])
+		self.settings = {'SHUNT_FAULT_A': 'h:1 refuse 1/1000000000'}
+		result = self.shunt('check')
+		self.assertEqual((result.returncode, result.stdout), (1, ''))
+		self.assertIn("expected 0%, or a ratio from 0.0001% to 100%, got '1/1000000000'", result.stderr)
+
+	def test_faults_without_their_bound_are_not_good(self):
+		self.settings = {'SHUNT_FAULT_A': 'h:1 refuse', 'SHUNT_EXPIRE': '10', 'SHUNT_BREAK_B': 'h:1'}
+		result = self.shunt('check')
+		self.assertEqual((result.returncode, result.stdout), (1, 'B: ok h:1\n'))
+		self.assertRegex(result.stderr, r'\ASHUNT_EXPIRE: .*\nfault rules: all left out, .*\n\Z')
 
 	def test_a_file(self):
 		path = os.path.join(self.scratch, 'rules')
