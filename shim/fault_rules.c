@@ -14,6 +14,10 @@
 #include "shim/reserve.h"
 #include "shim/thread.h"
 
+/* In fault_rules.reading, whose time is a nanosecond off for it. */
+#define READING_MAY_BE_LEFT 1ull
+#define LEFT_NS		    10000000000ull
+
 struct fault_rules fault_rules;
 
 static const char *own_program;
@@ -180,14 +184,26 @@ bool fault_rules_start(const char *program, uint64_t now_ns)
 	return true;
 }
 
-static void read_changes(uint64_t now_ns)
+/* Where no signal could be kept off, a handler may have left by siglongjmp, or the thread have been
+ * cancelled: nothing takes so long. */
+static bool was_left(uint64_t reading, uint64_t now_ns)
 {
-	if (!fault_rules.rules || atomic_exchange_explicit(&fault_rules.is_reading, true,
-					  memory_order_acquire))
+	return reading & READING_MAY_BE_LEFT && clock_elapsed_ns(reading, now_ns) > LEFT_NS;
+}
+
+static void read_changes(uint64_t now_ns, bool may_be_left)
+{
+	uint64_t found = load(&fault_rules.reading);
+	uint64_t own = (now_ns & ~READING_MAY_BE_LEFT) | may_be_left;
+
+	if (!fault_rules.rules || (found && !was_left(found, now_ns)) ||
+			!atomic_compare_exchange_strong_explicit(&fault_rules.reading, &found, own,
+					memory_order_acquire, memory_order_relaxed))
 		return;
 	if (fault_rules_have_changed())
 		read_added(now_ns);
-	atomic_store_explicit(&fault_rules.is_reading, false, memory_order_release);
+	atomic_compare_exchange_strong_explicit(&fault_rules.reading, &own, 0,
+			memory_order_release, memory_order_relaxed);
 }
 
 /* Out of line: who looks before each call does not carry the frames of reading. */
@@ -198,7 +214,7 @@ __attribute__((noinline)) void fault_rules_refresh(uint64_t now_ns)
 	/* A handler that leaves by siglongjmp would leave the reading behind, for ever. */
 	uint64_t signals = may_call ? thread_block_signals() : 0;
 
-	read_changes(now_ns);
+	read_changes(now_ns, !may_call);
 	if (may_call) {
 		thread_restore_signals(signals);
 		own_calls_end();
@@ -293,5 +309,5 @@ bool fault_rules_have_datagrams(uint64_t now_ns)
 
 void fault_rules_forked(void)
 {
-	atomic_store_explicit(&fault_rules.is_reading, false, memory_order_relaxed);
+	keep(&fault_rules.reading, 0);
 }

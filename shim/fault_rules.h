@@ -35,7 +35,7 @@ struct fault_rules {
 	uint32_t capacity;
 	_Atomic uint32_t count;
 	_Atomic uint64_t generation; /* of the segment's table, as it was last read */
-	_Atomic bool is_reading;
+	_Atomic uint64_t reading; /* by a thread, since when; 0: by none */
 };
 
 extern struct fault_rules fault_rules __attribute__((visibility("hidden")));

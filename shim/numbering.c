@@ -23,21 +23,21 @@ struct strike *numbering_add(struct slot *slot, uint32_t rule, uint64_t now_ns)
 	return strike;
 }
 
-/* Whoever has the turn makes no system call meanwhile; who waits for it in vain (a signal handler
- * that interrupted that thread) goes on without. */
+/* Whoever has the turn makes no system call meanwhile; who waits for it in vain goes on without (a
+ * signal handler that interrupted that thread), and gives it back: it may have been left for good,
+ * by siglongjmp or a cancellation. */
 static _Atomic bool is_taken;
 
-static bool turn_take(void)
+static void turn_take(void)
 {
 	for (int i = 0; i < TURN_TRIES; i++) {
 		if (!atomic_exchange_explicit(&is_taken, true, memory_order_acquire))
-			return true;
+			return;
 		if (own_calls_begin()) {
 			raw_syscall(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
 			own_calls_end();
 		}
 	}
-	return false;
 }
 
 static void turn_end(void)
@@ -47,12 +47,10 @@ static void turn_end(void)
 
 void numbering_add_all(struct slot *slot, const uint32_t *rules, uint32_t count, uint64_t now_ns)
 {
-	bool has_turn = turn_take();
-
+	turn_take();
 	for (uint32_t i = 0; i < count; i++)
 		numbering_add(slot, rules[i], now_ns);
-	if (has_turn)
-		turn_end();
+	turn_end();
 }
 
 void numbering_forked(void)

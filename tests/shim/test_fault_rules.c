@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "faults.h"
 
+#include <pthread.h>
+#include <setjmp.h>
 #include <signal.h>
 
 #include "core/clock.h"
 #include "core/fault_text.h"
+#include "shim/own_call.h"
 
 #define HOUR_NS 3600000000000ull
 
@@ -140,4 +143,138 @@ Test(fault_rules, reading_them_again_leaves_signals_and_errno_alone)
 	cr_assert_eq(pthread_sigmask(SIG_SETMASK, NULL, &after), 0);
 	for (int number = 1; number < 32; number++)
 		cr_expect_eq(sigismember(&after, number), number == SIGUSR2, "%d", number);
+}
+
+static void change_rules(void)
+{
+	atomic_fetch_add(&runtime.segment->faults.generation, 1);
+}
+
+/* A rule that is added now is seen. */
+static void expect_heed(uint64_t now_ns)
+{
+	uint32_t count = fault_rules_count();
+	struct fault fault;
+	char text[64], error[128];
+
+	with_port("127.0.0.1:PORT refuse", text, sizeof(text));
+	cr_assert(fault_parse("LATER", text, strlen(text), &fault, error, sizeof(error)));
+	cr_assert(fault_table_add(&runtime.segment->faults, &fault, text, now_ns + HOUR_NS,
+			now_ns));
+	fault_rules_refresh(now_ns);
+	cr_expect_eq(fault_rules_count(), count + 1);
+	cr_expect_eq(fault_table_clear(&runtime.segment->faults, NULL, now_ns + 1), 1);
+	fault_rules_refresh(now_ns + 1);
+	cr_expect(fault_rule_is_over(fault_rule_at(count), now_ns + 1));
+}
+
+static sigjmp_buf way_out;
+static _Atomic bool is_leaving, is_told_to_end;
+static _Atomic unsigned int lefts;
+
+static void leave(int number)
+{
+	if (!atomic_exchange(&is_leaving, false))
+		return;
+	(void)number;
+	lefts++;
+	siglongjmp(way_out, 1);
+}
+
+static void *disturb(void *thread)
+{
+	while (!is_told_to_end)
+		pthread_kill(*(pthread_t *)thread, SIGUSR1);
+	return NULL;
+}
+
+/* Reads the rules until a handler has left it so often. */
+static void leave_readings(unsigned int times)
+{
+	struct sigaction action = { .sa_handler = leave };
+	pthread_t self = pthread_self(), other;
+
+	cr_assert_eq(sigaction(SIGUSR1, &action, NULL), 0);
+	cr_assert_eq(pthread_create(&other, NULL, disturb, &self), 0);
+	while (lefts < times) {
+		if (sigsetjmp(way_out, 1) != 0)
+			continue;
+		is_leaving = true;
+		while (is_leaving) {
+			change_rules();
+			fault_rules_refresh(clock_now_ns());
+		}
+	}
+	is_told_to_end = true;
+	cr_assert_eq(pthread_join(other, NULL), 0);
+}
+
+Test(fault_rules, a_handler_that_leaves_leaves_nothing_half_read)
+{
+	begin("break B = 127.0.0.1:PORT\n");
+	leave_readings(200);
+	cr_expect_eq(fault_rules.reading, 0);
+	expect_heed(clock_now_ns());
+}
+
+/* Of a reading that nobody ends, nobody can tell before so long. */
+Test(fault_rules, under_a_filter_what_a_handler_has_left_is_read_later)
+{
+	uint64_t now_ns;
+
+	begin("break B = 127.0.0.1:PORT\n");
+	own_calls_forbid();
+	leave_readings(200);
+	now_ns = clock_now_ns();
+	if (fault_rules.reading) {
+		change_rules();
+		fault_rules_refresh(now_ns);
+		cr_expect(fault_rules_have_changed(), "somebody may be at it still");
+	}
+	expect_heed(now_ns + 11000000000ull);
+	cr_expect_eq(fault_rules.reading, 0);
+}
+
+Test(fault_rules, what_cannot_have_been_left_is_waited_for)
+{
+	uint64_t now_ns = clock_now_ns();
+
+	begin("break B = 127.0.0.1:PORT\n");
+	fault_rules.reading = now_ns & ~1ull;
+	change_rules();
+	fault_rules_refresh(now_ns + HOUR_NS);
+	cr_expect(fault_rules_have_changed());
+	fault_rules.reading = now_ns | 1;
+	fault_rules_refresh(now_ns + 9000000000ull);
+	cr_expect(fault_rules_have_changed());
+	fault_rules_refresh(now_ns + 11000000000ull);
+	cr_expect_not(fault_rules_have_changed());
+}
+
+static void *read_without_end(void *unused)
+{
+	pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL);
+	for (;;) {
+		change_rules();
+		fault_rules_refresh(clock_now_ns());
+		lefts++;
+	}
+	return unused;
+}
+
+Test(fault_rules, a_thread_that_is_cancelled_leaves_nothing_half_read)
+{
+	begin("break B = 127.0.0.1:PORT\n");
+	for (int i = 0; i < 100; i++) {
+		unsigned int before = lefts;
+		pthread_t thread;
+
+		cr_assert_eq(pthread_create(&thread, NULL, read_without_end, NULL), 0);
+		while (lefts == before)
+			sched_yield();
+		cr_assert_eq(pthread_cancel(thread), 0);
+		cr_assert_eq(pthread_join(thread, NULL), 0);
+		cr_assert_eq(fault_rules.reading, 0);
+	}
+	expect_heed(clock_now_ns());
 }
