@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "shim/call.h"
+#include "shim/fault_report.h"
 #include "shim/inject_choose.h"
 #include "shim/own_call.h"
 #include "shim/socket_ask.h"
@@ -60,7 +61,8 @@ static int error_of(const struct strike *strike)
 	case FAULT_ERRNO:
 		return fault->where & POSSIBLE_CONNECT ? fault->error : 0;
 	case FAULT_MAXCONN:
-		return slots_of_rule(rule, number) >= fault->low ? ECONNREFUSED : 0;
+		return fault_report_is_replayed() || slots_of_rule(rule, number) >= fault->low ?
+				ECONNREFUSED : 0;
 	default:
 		return 0;
 	}

@@ -185,3 +185,22 @@ Test(fault_report, a_replay_injects_what_the_report_says_and_nothing_else)
 	cr_expect_eq(connect_fd(socket_new(0)), 0);
 	cr_expect_eq(injected(0), 1);
 }
+
+/* However many are open. */
+Test(fault_report, a_replay_refuses_the_connections_that_were_beyond_the_number)
+{
+	static const struct injection second = { "A", { 2, 1 }, FAULT_MAXCONN, 1 };
+
+	fault_report_start(path, "");
+	cr_assert(fault_report(&second));
+	strcpy(runtime.config.replay_path, path);
+	faults_open(SOCK_STREAM);
+	faults_start("fault A = 127.0.0.1:PORT maxconn=1\n");
+	for (int number = 1; number <= 3; number++) {
+		int fd = socket_new(0);
+
+		cr_expect_eq(connect_fd(fd), number == 2 ? -1 : 0, "%d", number);
+		hook_close(fd);
+	}
+	cr_expect_eq(injected(0), 1);
+}
