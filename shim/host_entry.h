@@ -7,6 +7,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* Where a caller of gethostbyname_r() and gethostbyname2_r() wants the answer. */
+struct host_room {
+	struct hostent *entry;
+	char *buffer;
+	size_t size;
+	struct hostent **result;
+	int *h_error;
+};
+
 /* What a copy needs of a buffer, however that is aligned. */
 size_t host_entry_bytes(const struct hostent *entry);
 

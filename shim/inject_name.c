@@ -135,14 +135,6 @@ static int inject_getaddrinfo(const char *node, const char *service, const struc
 	return failures[verdict.kind].eai;
 }
 
-struct host_room {
-	struct hostent *entry;
-	char *buffer;
-	size_t size;
-	struct hostent **result;
-	int *h_error;
-};
-
 static int fail_host(const struct failure *failure, const struct host_room *room)
 {
 	h_errno = failure->h_error;

@@ -13,6 +13,7 @@
 #include <netdb.h>
 #include <stddef.h>
 
+#include "shim/host_entry.h"
 #include "shim/lookup.h"
 #include "shim/question.h"
 
@@ -23,15 +24,6 @@ int resolve_list(const struct lookup *lookup, const struct question *question, v
 /* gethostbyname(), gethostbyname2(): the entry is in static memory, as libc's is. */
 struct hostent *resolve_host(
 		const struct lookup *lookup, const struct question *question, void *frame);
-
-/* Where a caller of gethostbyname_r() and gethostbyname2_r() wants the answer. */
-struct host_room {
-	struct hostent *entry;
-	char *buffer;
-	size_t size;
-	struct hostent **result;
-	int *h_error;
-};
 
 int resolve_host_into(const struct lookup *lookup, const struct question *question, void *frame,
 		struct host_room room);
