@@ -149,15 +149,26 @@ class Stacks(processes.Program):
 		self.both('least', OPENS, {**self.asks, 'SHUNT_BACKTRACE': '1'})
 		self.assertLogged()
 
-	def test_how_much_more_a_call_takes(self):
+	def assertLittleMore(self, asks):
 		def used(result):
 			return re.findall(r'^(\w+) (\d+)$', result.stderr, re.M)
 		bare = used(self.play('used', library=False))
-		ours = used(self.both('used', 'any volume=1 sleep=1h', self.asks))
+		ours = used(self.both('used', 'any volume=1 sleep=1h', asks))
 		self.assertLogged()
 		self.assertEqual(len(ours), len(bare))
 		for (name, before), (_, now) in zip(bare, ours):
 			self.assertLess(int(now), int(before) + STACK_MORE, (name, bare, ours))
+
+	def test_how_much_more_a_call_takes(self):
+		self.assertLittleMore(self.asks)
+
+	def test_how_much_more_a_call_takes_under_faults(self):
+		"""Struck, and reported."""
+		report = os.path.join(self.scratch, 'report')
+		self.assertLittleMore({**self.asks, 'SHUNT_FAULT_SLOW': 'any latency=1ms', 'SHUNT_FAULT_SHORT': 'any short=100',
+			'SHUNT_REPORT': report})
+		if not harness.BARE:
+			self.assertTrue(os.path.getsize(report))
 
 
 class Neighbours(processes.Program):
