@@ -199,10 +199,14 @@ class Nginx(_Late):
 		self.assertPunctual(medians)
 
 	def test_a_hundred_side_by_side(self):
-		well = self.gets(self.port, 100)[1]
-		late, whole = self.gets(self.front, 100)
-		self.assertLate('a hundred requests', late, well)
-		self.assertLess(whole - well, 600 if chaos.STRICT else 100 * DELAY / 3)
+		slow = self.healthy()
+		slow.slow(DELAY / 1000)
+
+		def whole():
+			late, took = self.gets(self.front, 100)
+			self.assertNoneEarly(late)
+			return took, self.gets(slow.port, 100)[1]
+		self.assertPunctual(whole, DELAY)
 
 	def used_in_rounds(self):
 		"""Milliseconds (used by nginx, taken) in rounds of a hundred requests, the first of which is not counted."""
