@@ -11,11 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/fault_counts.h"
-#include "cli/state.h"
 #include "cli/terminal.h"
 #include "core/clock.h"
-#include "core/fault_text.h"
 #include "core/injection.h"
 #include "core/text.h"
 
@@ -72,7 +69,7 @@ static bool check_line(const struct fault_run *run, const char *line, size_t len
 				expected, quoted);
 		return false;
 	}
-	fault = fault_find(run->config->faults, run->config->fault_count, injection.rule);
+	fault = fault_find(run->tally.config->faults, run->tally.config->fault_count, injection.rule);
 	if (fault && fault->kind == injection.kind)
 		return true;
 	if (fault && !fault->target.is_excluded)
@@ -82,8 +79,9 @@ static bool check_line(const struct fault_run *run, const char *line, size_t len
 				fault_kind_name(injection.kind));
 	else
 		terminal_complain("run: --replay %s:%u: expected the name of a fault rule, got "
-				  "'%s'; give the rules of the run that wrote the report",
-				run->replay, number, injection.rule);
+				  "'%s'; give the rules of the run that wrote the report, one "
+				  "that was added by hand as SHUNT_FAULT_%s", run->replay, number,
+				injection.rule, injection.rule);
 	return false;
 }
 
@@ -125,7 +123,7 @@ static FILE *open_replay(const struct fault_run *run)
 	return file;
 }
 
-static bool check_replay(const struct fault_run *run)
+static bool check_replay(struct fault_run *run)
 {
 	FILE *file = open_replay(run);
 	char *line = NULL;
@@ -148,6 +146,7 @@ static bool check_replay(const struct fault_run *run)
 	}
 	free(line);
 	fclose(file);
+	run->replay_count = number;
 	return is_good;
 }
 
@@ -213,80 +212,20 @@ static uint64_t number_run(bool *ret_is_outermost)
 	return number;
 }
 
-static uint64_t load_key(const struct fault_record *record)
-{
-	return atomic_load_explicit(&record->key, memory_order_relaxed);
-}
-
-/* The records of the rules, in which the processes count. */
-static bool claim_records(struct fault_run *run, uint64_t number)
-{
-	const struct state *state = state_open();
-	const char *why = state->reason;
-	struct segment *segment = NULL;
-	char text[FAULT_TEXT_SIZE];
-
-	if (state->path[0])
-		segment = segment_open(state->path, true, &why);
-	run->is_counted = segment != NULL;
-	if (!segment && run->requires_hits) {
-		terminal_complain("run: --require-hits: expected a segment in which hits can be "
-				  "counted, got none: %s", state->reason[0] ? state->reason : why);
-		return false;
-	}
-	for (size_t i = 0; segment && i < run->config->fault_count && i < FAULT_TABLE_SIZE; i++) {
-		const struct fault *fault = &run->config->faults[i];
-
-		if (fault->target.is_excluded)
-			continue;
-		fault_describe(fault, text, sizeof(text));
-		run->records[i] = fault_table_claim(&segment->faults, fault, text, number,
-				clock_now_ns());
-		if (run->records[i]) {
-			run->keys[i] = load_key(run->records[i]);
-		} else if (run->requires_hits) {
-			terminal_complain("run: --require-hits: expected room to count %s, got "
-					  "none, as %d other rules are; see 'shunt fault list'",
-					fault->name, FAULT_TABLE_SIZE);
-			return false;
-		}
-	}
-	return true;
-}
-
 bool fault_run_begin(struct fault_run *run, const struct config *config)
 {
 	uint64_t number;
 
-	run->config = config;
+	run->tally.config = config;
 	if (run->replay && !(set_path(REPLAY_VARIABLE, "--replay", run->replay) &&
 			check_replay(run)))
 		return false;
 	if (run->report && !(set_path(REPORT_VARIABLE, "--report", run->report) &&
 			empty_report(run)))
 		return false;
-	number = number_run(&run->is_outermost);
-	return !fault_run_stays(run, config) || claim_records(run, number);
-}
-
-/* Appends what one rule did; its injections. */
-static uint64_t tell_rule(const struct fault_run *run, size_t index, char line[LINE_SIZE])
-{
-	struct fault_record *record = run->records[index];
-	const char *name = run->config->faults[index].name;
-	size_t length = strlen(line);
-	struct fault_counts counts;
-	char text[FAULT_COUNTS_SIZE] = "not counted, as 32 other rules were";
-	bool is_counted = record && load_key(record) == run->keys[index];
-
-	if (is_counted) {
-		counts = fault_counts_of_record(record);
-		fault_counts_describe(&counts, text);
-		if (run->is_outermost)
-			fault_record_forget(record);
-	}
-	snprintf(line + length, LINE_SIZE - length, "%s%s: %s", length ? "; " : "", name, text);
-	return is_counted ? counts.injected : 0;
+	number = number_run(&run->tally.is_last);
+	return !fault_run_stays(run, config) ||
+			fault_tally_begin(&run->tally, number, run->requires_hits);
 }
 
 static uint64_t count_lines(int fd)
@@ -302,8 +241,9 @@ static uint64_t count_lines(int fd)
 }
 
 /* The library is silent where it cannot write: what it ran out of may be the program's to say. */
-static void tell_report(const struct fault_run *run, uint64_t injected)
+static void tell_report(const struct fault_run *run, const struct fault_sum *sum)
 {
+	uint64_t injected = sum->injected;
 	struct stat file;
 	int fd = open(run->report, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	uint64_t lines = 0;
@@ -315,37 +255,39 @@ static void tell_report(const struct fault_run *run, uint64_t injected)
 		close(fd);
 	if (is_counted && lines < injected)
 		terminal_complain("run: --report: expected %" PRIu64 " line%s, one for each "
-				  "injection, got %" PRIu64 " in '%s'; is there room, and may the "
-				  "program write it?", injected, injected == 1 ? "" : "s", lines,
-				run->report);
+				  "injection, got %" PRIu64 " in '%s'; %s?", injected,
+				injected == 1 ? "" : "s", lines, run->report,
+				lines + sum->unreported < injected ?
+				"was it changed, or has a run inside this one its own report" :
+				"is there room, and may the program write it");
 	else if (fd < 0 && injected > 0)
 		terminal_complain("run: --report: expected the report, got none in '%s': %s",
 				run->report, strerror(errno));
 }
 
+static void tell_replay(const struct fault_run *run, uint64_t injected, char line[LINE_SIZE])
+{
+	size_t length = strlen(line);
+
+	snprintf(line + length, LINE_SIZE - length, "; replayed %" PRIu64 " of %u", injected,
+			run->replay_count);
+}
+
 bool fault_run_end(const struct fault_run *run)
 {
-	char line[LINE_SIZE] = "";
-	uint64_t injected = 0;
-	size_t count = run->config->fault_count;
+	char line[LINE_SIZE];
+	struct fault_sum sum = fault_tally_end(&run->tally, line, sizeof(line));
 
-	for (size_t i = 0; run->is_counted && i < count && i < FAULT_TABLE_SIZE; i++) {
-		if (!run->config->faults[i].target.is_excluded)
-			injected += tell_rule(run, i, line);
-	}
-	if (!run->is_counted)
-		snprintf(line, sizeof(line), "what was injected is not known, as no segment could "
-				"be shared");
-	if (line[0] == '\0')
-		snprintf(line, sizeof(line), "there was no fault rule");
-	if (run->requires_hits && injected == 0) {
+	if (run->requires_hits && sum.injected + sum.added == 0) {
 		terminal_complain("run: --require-hits: expected a fault to be injected, got none: "
 				  "%s", line);
 		return false;
 	}
+	if (run->replay && run->tally.table)
+		tell_replay(run, sum.injected, line);
 	if (run->report || run->is_verbose)
 		terminal_complain("%s", line);
 	if (run->report)
-		tell_report(run, injected);
+		tell_report(run, &sum);
 	return true;
 }

@@ -5,18 +5,15 @@
 
 #include <stdbool.h>
 
+#include "cli/fault_tally.h"
 #include "core/config.h"
-#include "core/fault_table.h"
 
 struct fault_run {
 	const char *report, *replay; /* files of the options, or NULL */
 	bool requires_hits, is_verbose;
 	/* After fault_run_begin(): */
-	const struct config *config;
-	struct fault_record *records[FAULT_TABLE_SIZE]; /* of config's rules; NULL: none was free */
-	uint64_t keys[FAULT_TABLE_SIZE]; /* of the records, as long as they are the rules' */
-	bool is_outermost; /* no other `run` counts in them */
-	bool is_counted; /* the segment can be read */
+	struct fault_tally tally;
+	unsigned int replay_count; /* injections in the replay */
 };
 
 /* Must `run` stay, to tell at the end? */

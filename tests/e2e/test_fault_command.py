@@ -558,6 +558,58 @@ class RunHits(harness.Case):
 				times=40)
 			self.assertEqual((again.stdout, self.lines()), (first.stdout, lines))
 
+	def test_a_replay_tells_how_much_of_it_came_again(self):
+		rule = f'127.0.0.1:{self.port} refuse calls=2+2'
+		self.run_connector(rule, '--report', self.report)
+		os.rename(self.report, self.report + '.first')
+		again = self.run_connector(rule, '--replay', self.report + '.first', '--report', self.report, times=5)
+		self.assertTrue(again.stderr.endswith(', 3 suppressed (number); replayed 2 of 4\n'), again)
+
+	def run_guarded(self, *options, extra=None, port=None):
+		return self.run_program([SHUNT, 'run', '--break', 'other.internal', *options, '--', harness.PYTHON, '-c', CONNECTOR,
+			str(port or self.port), '3'], library=False, extra={**self.shunt_variables(), **(extra or {})})
+
+	def test_a_fault_added_by_hand_is_a_hit_and_told(self):
+		self.assertEqual(self.shunt('fault', 'add', 'Z', f'127.0.0.1:{self.port}', 'refuse', 'calls=2..9').returncode, 0)
+		result = self.run_guarded('--require-hits', '--report', self.report)
+		self.assertEqual((result.returncode, result.stderr),
+			(4, 'shunt: Z, added by hand: 2 injected meanwhile, in all processes\n'), result)
+		other = self.server()
+		other.healthy()
+		result = self.run_guarded('--require-hits', port=other.port)
+		self.assertEqual(result.returncode, 125, 'what it did before is no hit')
+		self.assertIn('got none: there was no fault rule', result.stderr)
+
+	def test_what_was_added_by_hand_is_replayed_as_a_rule(self):
+		rule = f'127.0.0.1:{self.port} refuse calls=2..9'
+		self.assertEqual(self.shunt('fault', 'add', 'Z', rule).returncode, 0)
+		first = self.run_guarded('--report', self.report)
+		self.assertEqual(self.shunt('fault', 'clear').returncode, 0)
+		lines = self.lines()
+		os.rename(self.report, self.report + '.first')
+		replay = ['--replay', self.report + '.first', '--report', self.report]
+		result = self.run_guarded(*replay)
+		self.assertEqual((result.returncode, result.stdout), (125, ''), result)
+		self.assertIn("got 'Z'; give the rules of the run that wrote the report, one that was added by hand as "
+			"SHUNT_FAULT_Z", result.stderr)
+		again = self.run_guarded(*replay, extra={'SHUNT_FAULT_Z': rule})
+		self.assertEqual((again.stdout, self.lines()), (first.stdout, lines))
+		self.assertTrue(again.stderr.endswith('; replayed 2 of 2\n'), again)
+
+	def test_what_other_users_do_is_not_said_to_be_nothing(self):
+		user = os.geteuid() + 1
+		result = self.run_connector(f'127.0.0.1:{self.port} refuse uid={user}', '--report', self.report)
+		self.assertEqual((result.returncode, result.stderr),
+			(4, f'shunt: RUN1: not known, as processes of user {user} count by themselves\n'), result)
+
+	def test_a_run_inside_has_its_own_report(self):
+		result = self.run_program([SHUNT, 'run', '--fault', f'127.0.0.1:{self.port} refuse', '--report', self.report, '--',
+			SHUNT, 'run', '--report', self.report + '.inner', '--', harness.PYTHON, '-c', CONNECTOR, str(self.port), '2'],
+			library=False, extra=self.shunt_variables())
+		self.assertEqual(result.returncode, 4, result)
+		self.assertRegex(result.stderr, r"expected 2 lines, one for each injection, got 0 in '.*'; was it changed, or has a "
+			r'run inside this one its own report\?\n\Z')
+
 	def test_an_added_fault_reaches_a_process_that_runs_and_ends(self):
 		client = self.start([SHUNT, 'run', '--break', 'other.internal', '--', harness.PYTHON, '-c', CONNECTOR, str(self.port),
 			'lines'], library=False, extra=self.shunt_variables(), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
