@@ -20,7 +20,7 @@ uint32_t socket_readiness(int fd, uint32_t events);
 uint64_t socket_data_age_ns(int fd);
 
 /* How long ago the datagram came that was looked at last; 0 where it is not known, as of those that
- * came before this was asked for the first time. */
+ * came before this was asked for the first time, or before the kernel has got round to it. */
 uint64_t socket_datagram_age_ns(int fd);
 
 /* Bytes to be read. */
