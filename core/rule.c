@@ -75,7 +75,8 @@ bool rule_name_is_good(const char *name, size_t length)
 	return true;
 }
 
-bool rule_parse(const char *name, const char *text, size_t length, struct rule *ret, char *error,
+/* Out of line, or its words and those of who asks are one frame. */
+__attribute__((noinline)) bool rule_parse(const char *name, const char *text, size_t length, struct rule *ret, char *error,
 		size_t size)
 {
 	struct rule_words words = { text, text + length };
