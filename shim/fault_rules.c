@@ -91,19 +91,20 @@ bool fault_rule_strike(struct fault_rule *rule, uint64_t now_ns)
 static void take_own(const struct fault *fault, uint64_t now_ns)
 {
 	struct fault_rule *rule = rule_next();
+	struct fault_record *record;
 	char text[FAULT_TEXT_SIZE];
 
 	if (!rule)
 		return;
 	fault_describe(fault, text, sizeof(text));
 	rule->fault = *fault;
-	rule->record = fault_table_claim(&runtime.segment->faults, fault, text, runtime.config.run,
-			now_ns);
-	if (!rule->record)
-		rule->record = &rule->own;
-	rule->key = load(&rule->record->key);
-	keep(&rule->own.began_ns, rule->record == &rule->own ? now_ns :
-			load(&rule->record->began_ns));
+	record = fault_table_claim(
+			&runtime.segment->faults, fault, text, runtime.config.run, now_ns);
+	keep(&rule->own.began_ns, record ? load(&record->began_ns) : now_ns);
+	if (!record)
+		record = &rule->own;
+	atomic_store_explicit(&rule->record, record, memory_order_relaxed);
+	keep(&rule->key, load(&record->key));
 	rule_publish(rule);
 }
 
@@ -112,16 +113,42 @@ static struct fault_rule *find_added(uint64_t key)
 	uint32_t count = fault_rules_count();
 
 	for (uint32_t i = 0; i < count; i++) {
-		if (fault_rules.rules[i].is_added && fault_rules.rules[i].key == key)
+		if (fault_rules.rules[i].is_added && load(&fault_rules.rules[i].key) == key)
 			return &fault_rules.rules[i];
 	}
 	return NULL;
 }
 
+/* The same rule, added and cleared before: it has its place already. Until its record and key agree
+ * again, others count in its own. */
+static struct fault_rule *find_gone(const struct fault *fault)
+{
+	uint32_t count = fault_rules_count();
+
+	for (uint32_t i = 0; i < count; i++) {
+		struct fault_rule *rule = &fault_rules.rules[i];
+
+		if (rule->is_added && rule->fault.hash == fault->hash &&
+				atomic_load_explicit(&rule->is_gone, memory_order_relaxed))
+			return rule;
+	}
+	return NULL;
+}
+
+static void point_at(struct fault_rule *rule, struct fault_record *record)
+{
+	keep(&rule->own.connections, 0);
+	keep(&rule->own.injected, 0);
+	keep(&rule->own.struck_ns, 0);
+	atomic_store_explicit(&rule->record, record, memory_order_relaxed);
+	keep(&rule->key, view.key);
+	atomic_store_explicit(&rule->is_gone, false, memory_order_relaxed);
+}
+
 /* What `view` shows of the record at `index` was added by hand. */
 static void take_added(uint32_t index)
 {
-	struct fault_rule *rule = find_added(view.key);
+	struct fault_rule *rule = find_added(view.key), *gone;
 	struct fault_record *record =
 			fault_table_at(&runtime.segment->faults, index, view.key);
 
@@ -135,10 +162,12 @@ static void take_added(uint32_t index)
 		return;
 	if (!fault_is_for(&rule->fault, own_program, (uint32_t)getauxval(AT_EUID)))
 		return;
-	rule->record = record;
-	rule->key = view.key;
-	rule->is_added = true;
-	rule_publish(rule);
+	gone = find_gone(&rule->fault);
+	point_at(gone ? gone : rule, record);
+	if (!gone) {
+		rule->is_added = true;
+		rule_publish(rule);
+	}
 	log_line("%s: fault rule added: %s", view.name, view.text);
 }
 

@@ -22,8 +22,8 @@
 
 struct fault_rule {
 	struct fault fault;
-	struct fault_record *record; /* fault_rule_record() */
-	uint64_t key;                /* the record's, while it is this rule's */
+	struct fault_record *_Atomic record; /* fault_rule_record() */
+	_Atomic uint64_t key;        /* the record's, while it is this rule's */
 	struct fault_record own;     /* where the segment has no room for it, or no more */
 	bool is_added;               /* by hand; else it is the environment's */
 	_Atomic uint64_t told_ns;    /* last event about it */
@@ -68,10 +68,12 @@ static inline struct fault_rule *fault_rule_at(uint32_t index)
  * process, with the numbers that were reached. */
 static inline struct fault_record *fault_rule_record(struct fault_rule *rule)
 {
-	if (__builtin_expect(atomic_load_explicit(&rule->record->key, memory_order_relaxed) !=
-			rule->key, 0))
+	struct fault_record *record = atomic_load_explicit(&rule->record, memory_order_relaxed);
+
+	if (__builtin_expect(atomic_load_explicit(&record->key, memory_order_relaxed) !=
+			atomic_load_explicit(&rule->key, memory_order_relaxed), 0))
 		return &rule->own;
-	return rule->record;
+	return record;
 }
 
 /* As fault_record_connection() and fault_record_strike(). */

@@ -102,6 +102,27 @@ Test(fault_rules, a_rule_that_is_over_sees_nothing_more)
 	cr_expect(record->seen == seen && record->matched == 1);
 }
 
+/* One that comes and goes, as chaos by the clock does, takes no further place each time. */
+Test(fault_rules, a_rule_that_was_cleared_and_is_added_again_has_its_place)
+{
+	struct fault_table *table;
+	struct fault fault;
+	char text[64], error[128];
+
+	begin("break B = 127.0.0.1:PORT\n");
+	table = &runtime.segment->faults;
+	with_port("127.0.0.1:PORT refuse", text, sizeof(text));
+	cr_assert(fault_parse("X", text, strlen(text), &fault, error, sizeof(error)));
+	for (int i = 0; i < 3; i++) {
+		cr_assert(fault_table_add(table, &fault, text, clock_now_ns() + HOUR_NS,
+				clock_now_ns()));
+		cr_expect_eq(attempt(), ECONNREFUSED);
+		cr_expect_eq(fault_rules_count(), 1);
+		cr_assert_eq(fault_table_clear(table, "X", clock_now_ns()), 1);
+		cr_expect_eq(attempt(), 0);
+	}
+}
+
 #define IDLE(name) "fault " name " = 127.0.0.1:PORT reset calls=9\n"
 
 Test(fault_rules, rules_beyond_those_that_one_connection_can_have_are_counted)
