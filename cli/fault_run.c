@@ -69,7 +69,8 @@ static bool check_line(const struct fault_run *run, const char *line, size_t len
 				expected, quoted);
 		return false;
 	}
-	fault = fault_find(run->tally.config->faults, run->tally.config->fault_count, injection.rule);
+	fault = fault_find(
+			run->tally.config->faults, run->tally.config->fault_count, injection.rule);
 	if (fault && fault->kind == injection.kind)
 		return true;
 	if (fault && !fault->target.is_excluded)

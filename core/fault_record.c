@@ -114,6 +114,15 @@ void fault_record_unreported(struct fault_record *record)
 	add_one(&record->unreported);
 }
 
+bool fault_record_is_news(struct fault_record *record, uint64_t now_ns)
+{
+	uint64_t told_ns = load(&record->told_ns);
+
+	return (!told_ns || distance(told_ns, now_ns) >= FAULT_TOLD_NS) &&
+			atomic_compare_exchange_strong_explicit(&record->told_ns, &told_ns, now_ns,
+				memory_order_relaxed, memory_order_relaxed);
+}
+
 void fault_record_forget(struct fault_record *record)
 {
 	/* So far from any time that it is long ago. */

@@ -13,6 +13,8 @@
 #define FAULT_TEXT_SIZE 256
 /* A rule of the environment that no process had for so long begins anew. */
 #define FAULT_FORGOTTEN_NS 60000000000ull
+/* One event in so long, over all processes: the ring is for transitions, too. */
+#define FAULT_TOLD_NS 1000000000ull
 
 struct fault_record {
 	_Atomic uint64_t key;       /* state, turn, hash of rule and run; 0: free */
@@ -26,9 +28,10 @@ struct fault_record {
 	_Atomic uint64_t struck_ns; /* last, for `every` */
 	_Atomic uint64_t suppressed[FAULT_REASON_COUNT];
 	_Atomic uint64_t unreported; /* injected, and missing in the report */
+	_Atomic uint64_t told_ns;    /* last, by an event */
 	char name[RULE_NAME_SIZE];
 	char text[FAULT_TEXT_SIZE]; /* the rule, without its name; shortened if longer */
-	uint64_t reserved[7];
+	uint64_t reserved[6];
 };
 
 static_assert(sizeof(struct fault_record) == 512, "fault layout is shared: bump SEGMENT_VERSION");
@@ -47,6 +50,10 @@ void fault_record_suppressed(struct fault_record *record, enum fault_reason reas
 
 /* It was injected, and its line could not be written. */
 void fault_record_unreported(struct fault_record *record);
+
+/* It struck: is that worth an event, as none was for FAULT_TOLD_NS? Of all that ask at once, one is
+ * told true. */
+bool fault_record_is_news(struct fault_record *record, uint64_t now_ns);
 
 /* Its run is over: what it counted can be read until another rule needs the record. */
 void fault_record_forget(struct fault_record *record);

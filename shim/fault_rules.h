@@ -26,7 +26,6 @@ struct fault_rule {
 	_Atomic uint64_t key;        /* the record's, while it is this rule's */
 	struct fault_record own;     /* where the segment has no room for it, or no more */
 	bool is_added;               /* by hand; else it is the environment's */
-	_Atomic uint64_t told_ns;    /* last event about it */
 	_Atomic bool is_gone;        /* cleared by hand */
 };
 

@@ -6,8 +6,6 @@
 #include "shim/fault_report.h"
 #include "shim/own_call.h"
 
-#define EVENT_EACH_NS CLOCK_SECOND_NS
-
 static uint64_t elapsed_ns(struct fault_rule *rule, uint64_t now_ns)
 {
 	return clock_elapsed_ns(atomic_load_explicit(&fault_rule_record(rule)->began_ns,
@@ -47,7 +45,6 @@ struct fault_choice inject_unit_choose(const struct inject_unit *unit, uint64_t 
 static void write_event(const struct inject_unit *unit, uint64_t now_ns)
 {
 	struct fault_rule *rule = unit->rule;
-	uint64_t told_ns = atomic_load_explicit(&rule->told_ns, memory_order_relaxed);
 	struct event event = {
 		.time_ns = now_ns,
 		.kind = EVENT_INJECTED,
@@ -57,9 +54,7 @@ static void write_event(const struct inject_unit *unit, uint64_t now_ns)
 		.is_lookup = rule->fault.is_lookup,
 	};
 
-	if ((told_ns && clock_elapsed_ns(told_ns, now_ns) < EVENT_EACH_NS) ||
-			!atomic_compare_exchange_strong_explicit(&rule->told_ns, &told_ns, now_ns,
-					memory_order_relaxed, memory_order_relaxed))
+	if (!fault_record_is_news(fault_rule_record(rule), now_ns))
 		return;
 	text_copy(event.name, sizeof(event.name), rule->fault.name);
 	text_copy(event.target, sizeof(event.target), rule->fault.target.text);

@@ -57,6 +57,17 @@ Test(fault_record, counts_what_happened)
 	cr_expect_eq(record.unreported, 0);
 }
 
+Test(fault_record, is_told_of_once_in_so_long_whoever_asks)
+{
+	cr_expect(fault_record_is_news(&record, NOW));
+	cr_expect_not(fault_record_is_news(&record, NOW));
+	cr_expect_not(fault_record_is_news(&record, NOW + FAULT_TOLD_NS - 1));
+	cr_expect_not(fault_record_is_news(&record, NOW - 1), "a thread may come late");
+	cr_expect(fault_record_is_news(&record, NOW + FAULT_TOLD_NS));
+	record.told_ns = UINT64_MAX;
+	cr_expect(fault_record_is_news(&record, NOW), "a time to come is no time");
+}
+
 Test(fault_record, is_forgotten_when_nobody_used_it_for_long)
 {
 	fault_record_connection(&record, NOW);

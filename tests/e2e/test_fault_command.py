@@ -558,6 +558,15 @@ class RunHits(harness.Case):
 				times=40)
 			self.assertEqual((again.stdout, self.lines()), (first.stdout, lines))
 
+	def test_a_loop_of_programs_leaves_room_for_other_events(self):
+		began = time.monotonic()
+		result = self.run_program([SHUNT, 'run', '--fault', f'127.0.0.1:{self.port} refuse', '--', 'sh', '-c',
+			'for i in 1 2 3 4 5 6 7 8 9 10; do "$@"; done; exit 6', 'sh', harness.PYTHON, '-c', CONNECTOR, str(self.port), '1'],
+			library=False, extra=self.shunt_variables())
+		self.assertEqual((result.returncode, result.stdout), (6, 'Connection refused\n' * 10), result)
+		injected = [event for event in self.events() if event['event'] == 'injected']
+		self.assertTrue(1 <= len(injected) <= 1 + time.monotonic() - began, injected)
+
 	def test_a_replay_tells_how_much_of_it_came_again(self):
 		rule = f'127.0.0.1:{self.port} refuse calls=2+2'
 		self.run_connector(rule, '--report', self.report)
