@@ -45,7 +45,7 @@ bool crossing_sleep(struct crossing *crossing, uint64_t until_ns)
 	bool is_too_late = end_ns && end_ns < until_ns;
 
 	if (!held_sleep(crossing->sight.connection, crossing->sight.fd,
-			is_too_late ? end_ns : until_ns))
+			is_too_late ? end_ns : until_ns, end_ns))
 		return crossing_answer(crossing, -1, EINTR);
 	crossing->sight.now_ns = clock_now_ns();
 	return !is_too_late || crossing->sight.now_ns < end_ns ||

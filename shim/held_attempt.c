@@ -7,7 +7,7 @@
 #include "core/clock.h"
 #include "shim/below.h"
 #include "shim/inside.h"
-#include "shim/socket_ask.h"
+#include "shim/socket_wait.h"
 #include "shim/vectors.h"
 
 #define STEP_NS 20000000ull
@@ -39,16 +39,18 @@ static bool is_ended(const struct connection *connection)
 }
 
 /* What wakes it is that both sides are shut; once they are, only looking tells. */
-bool held_sleep(const struct connection *connection, int fd, uint64_t until_ns)
+bool held_sleep(const struct connection *connection, int fd, uint64_t until_ns,
+		bool has_own_time)
 {
 	uint64_t now_ns = clock_now_ns();
 
 	while (now_ns < until_ns && !is_ended(connection)) {
 		uint64_t step_ns = now_ns + STEP_NS;
 
-		if (!socket_sleep(fd, until_ns) ||
-				(!is_ended(connection) && !socket_sleep(-1,
-					step_ns < until_ns ? step_ns : until_ns)))
+		if (step_ns > until_ns)
+			step_ns = until_ns;
+		if (!socket_sleep(fd, until_ns, has_own_time) || (!is_ended(connection) &&
+					!socket_sleep(-1, step_ns, has_own_time)))
 			return false;
 		now_ns = clock_now_ns();
 	}

@@ -20,8 +20,9 @@ void held_attempt_end(struct slot *slot);
 bool held_attempt_was_made(struct slot *slot);
 
 /* Sleeps until then, or until the connection is ended by its deadline or shut by the program, but
- * not by its peer. False: by a signal (socket_sleep()). */
-bool held_sleep(const struct connection *connection, int fd, uint64_t until_ns);
+ * not by its peer. Else as socket_sleep(). */
+bool held_sleep(const struct connection *connection, int fd, uint64_t until_ns,
+		bool has_own_time);
 
 /* Until when; 0: it is not held, or not any more. */
 uint64_t held_attempt_ns(const struct slot *slot, uint64_t now_ns);

@@ -12,42 +12,43 @@
 #include "shim/inside.h"
 #include "shim/runtime.h"
 #include "shim/socket_ask.h"
+#include "shim/socket_wait.h"
 
 static int connect_really(const struct attempt *attempt)
 {
 	return below()->connect(attempt->sight.fd, attempt->address, attempt->length);
 }
 
-/* When a blocking connect is over that waits for this: by its own SO_SNDTIMEO, or else then. */
-static uint64_t wait_end_ns(const struct attempt *attempt, uint64_t due_ns)
+/* A blocking connect: 0 when it is due, or what ends it before. EINPROGRESS: its own SO_SNDTIMEO.
+ */
+static int wait_until(const struct attempt *attempt, uint64_t due_ns, bool is_on_socket)
 {
-	uint64_t own_ns = socket_timeout_ns(attempt->sight.fd, SO_SNDTIMEO);
-	uint64_t end_ns = attempt->sight.now_ns + own_ns;
+	const struct sight *sight = &attempt->sight;
+	uint64_t own_ns = socket_timeout_ns(sight->fd, SO_SNDTIMEO);
+	bool is_too_late = own_ns && sight->now_ns + own_ns < due_ns;
 
-	return own_ns && end_ns < due_ns ? end_ns : due_ns;
+	if (is_too_late)
+		due_ns = sight->now_ns + own_ns;
+	if (!(is_on_socket ? held_sleep(sight->connection, sight->fd, due_ns, own_ns)
+			   : socket_sleep(-1, due_ns, own_ns)))
+		return EINTR;
+	return is_too_late ? EINPROGRESS : 0;
 }
 
 /* Ends with `error` (0: established) when it is due; a blocking connect is here until then, or as
  * long as its own time allows. */
 static int come_late(const struct attempt *attempt, int error)
 {
-	uint64_t due_ns = attempt->sight.now_ns + attempt->delay_ns, until_ns;
+	uint64_t due_ns = attempt->sight.now_ns + attempt->delay_ns;
 	uint32_t generation = fd_table_generation(attempt->sight.connection);
-	bool sleeps_on_socket = !error && !attempt->error;
+	int ended;
 
 	held_attempt_begin(attempt->sight.slot, due_ns, error);
-	if (!attempt->sight.is_blocking) {
-		errno = EINPROGRESS;
-		return -1;
-	}
-	until_ns = wait_end_ns(attempt, due_ns);
-	if (!(sleeps_on_socket ? held_sleep(attempt->sight.connection, attempt->sight.fd, until_ns)
-			       : socket_sleep(-1, until_ns))) {
-		errno = EINTR;
-		return -1;
-	}
-	if (until_ns < due_ns) {
-		errno = EINPROGRESS;
+	ended = attempt->sight.is_blocking
+			? wait_until(attempt, due_ns, !error && !attempt->error)
+			: EINPROGRESS;
+	if (ended) {
+		errno = ended;
 		return -1;
 	}
 	/* Closed meanwhile, it may be another's. */
@@ -137,14 +138,11 @@ static int connect_anew(struct attempt *attempt)
 /* 0 when it is due; or what connect() answers before. */
 static int wait_again(const struct attempt *attempt, uint64_t due_ns)
 {
-	uint64_t until_ns;
+	int error = EINPROGRESS;
 
-	if (!socket_is_blocking(attempt->sight.fd))
-		return EALREADY;
-	until_ns = wait_end_ns(attempt, due_ns);
-	if (!held_sleep(attempt->sight.connection, attempt->sight.fd, until_ns))
-		return EINTR;
-	return until_ns < due_ns ? EALREADY : 0;
+	if (socket_is_blocking(attempt->sight.fd))
+		error = wait_until(attempt, due_ns, true);
+	return error == EINPROGRESS ? EALREADY : error;
 }
 
 /* A further connect() of an attempt that is under way. */

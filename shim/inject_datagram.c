@@ -95,7 +95,7 @@ static int wait_until(int fd, bool is_blocking, uint64_t due_ns, uint64_t end_ns
 		hold_again(fd);
 		return EAGAIN;
 	}
-	if (!socket_sleep(-1, is_too_late ? end_ns : due_ns))
+	if (!socket_sleep(-1, is_too_late ? end_ns : due_ns, end_ns))
 		return EINTR;
 	return is_too_late ? EAGAIN : 0;
 }

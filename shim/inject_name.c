@@ -12,7 +12,7 @@
 #include "shim/inject_unit.h"
 #include "shim/lookup.h"
 #include "shim/runtime.h"
-#include "shim/socket_ask.h"
+#include "shim/socket_wait.h"
 
 
 /* What a lookup comes to. */
@@ -82,7 +82,7 @@ __attribute__((noinline)) static struct verdict judge(const char *host)
 	for (uint32_t i = 0; i < count; i++)
 		strike(&endpoint, rules[i], now_ns, &until_ns, &verdict);
 	/* What interrupts it, libc would not tell either. */
-	while (until_ns > now_ns && !socket_sleep(-1, until_ns))
+	while (until_ns > now_ns && !socket_sleep(-1, until_ns, false))
 		;
 	errno = error;
 	return verdict;

@@ -18,7 +18,6 @@
 #include "core/clock.h"
 #include "shim/own_call.h"
 #include "shim/raw.h"
-#include "shim/signals.h"
 
 #define MS_NS     1000000ull
 #define AGE_MOST_NS (3600 * CLOCK_SECOND_NS)
@@ -128,26 +127,4 @@ void socket_listen_again(int fd)
 void socket_wake(int fd)
 {
 	ask(SYS_shutdown, fd, SHUT_RD, 0, 0, 0);
-}
-
-bool socket_sleep(int fd, uint64_t until_ns)
-{
-	struct pollfd entry = { .fd = fd };
-
-	for (;;) {
-		uint64_t rest_ns = clock_elapsed_ns(clock_now_ns(), until_ns);
-		struct timespec rest = clock_timespec(rest_ns);
-		long result;
-
-		if (!rest_ns)
-			return true;
-		/* Not between begin and end: who sets a filter does not wait for sleepers. */
-		if (ask(SYS_getpid, 0, 0, 0, 0, 0) < 0)
-			return true;
-		result = raw_syscall(SYS_ppoll, (long)&entry, 1, (long)&rest, 0, 0, 0);
-		if (result == -EINTR && signals_may_interrupt())
-			return false;
-		if (result > 0)
-			return true;
-	}
 }

@@ -43,8 +43,4 @@ void socket_listen_again(int fd);
 /* Shuts the receiving side, which sends nothing: whoever waits for data wakes. */
 void socket_wake(int fd);
 
-/* Sleeps until then, or until both sides are shut (fd -1: not that). False: by a signal whose
- * handler interrupts system calls. */
-bool socket_sleep(int fd, uint64_t until_ns);
-
 #endif

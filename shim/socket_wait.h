@@ -1,16 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The wait of a blocking call that receives, in front of it: as the call itself would wait, and
- * without taking anything, so that a fault can look at what came before the program has it.
+ * The waits of blocking calls that are made in two steps. As the calls themselves they are
+ * cancellation points, may be left by longjmp, and a socket's own time, where the call has one
+ * (SO_RCVTIMEO, SO_SNDTIMEO), makes any signal handler interrupt them. Async-signal-safe; errno is
+ * kept.
  */
 #ifndef SHUNT_SHIM_SOCKET_WAIT_H
 #define SHUNT_SHIM_SOCKET_WAIT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
-/* Until there is something to receive: 0. Or the error that ends the call: EAGAIN at end_ns (its
- * SO_RCVTIMEO; 0: never), EINTR, what poll() says. A cancellation point, and may be left by
- * longjmp. Async-signal-safe, errno is kept. */
+/* In front of a call that receives, without taking anything, so that a fault can look at what came
+ * before the program has it. Until there is something: 0. Or the error that ends the call: EAGAIN
+ * at end_ns (its own time; 0: never), EINTR, what poll() says. */
 int socket_wait(int fd, uint64_t end_ns);
+
+/* Sleeps until then, or until both sides are shut (fd -1: not that). False: by a signal. */
+bool socket_sleep(int fd, uint64_t until_ns, bool has_own_time);
 
 #endif

@@ -350,3 +350,34 @@ Test(inject_connect, a_silence_that_the_kernel_refuses_is_kept_all_the_same)
 	cr_expect_eq(error_of_connect(fd), EINPROGRESS);
 	cr_expect_eq(injected(0), 2);
 }
+
+static void *connects(void *unused)
+{
+	(void)unused;
+	connect_fd(socket_new(0));
+	return NULL;
+}
+
+static void cancel_late_connect(const char *rule, bool is_made)
+{
+	pthread_t thread;
+	void *result;
+
+	faults_start(rule);
+	cr_assert_eq(pthread_create(&thread, NULL, connects, NULL), 0);
+	if (is_made)
+		cr_assert_geq(real()->accept(listener, NULL, NULL), 0);
+	cr_assert_eq(pthread_cancel(thread), 0);
+	cr_assert_eq(pthread_join(thread, &result), 0);
+	cr_expect_eq(result, PTHREAD_CANCELED);
+}
+
+Test(inject_connect, a_thread_that_is_late_can_be_cancelled)
+{
+	cancel_late_connect("fault A = 127.0.0.1:PORT latency=1h\n", true);
+}
+
+Test(inject_connect, and_one_whose_attempt_is_never_made)
+{
+	cancel_late_connect("fault A = 127.0.0.1:PORT timeout=1h\n", false);
+}

@@ -2,6 +2,7 @@
 #include "faults.h"
 
 #include <netdb.h>
+#include <pthread.h>
 
 int hook_getaddrinfo(const char *node, const char *service, const struct addrinfo *hints,
 		struct addrinfo **result);
@@ -149,6 +150,25 @@ Test(inject_name, a_lookup_comes_late_and_is_asked_all_the_same)
 	cr_expect_eq(look_up(NAME), EAI_AGAIN);
 	cr_expect_geq(clock_now_ns() - began_ns, 60 * MS_NS);
 	cr_expect_eq(lookups, 1);
+}
+
+static void *looks_up(void *unused)
+{
+	(void)unused;
+	look_up(NAME);
+	return NULL;
+}
+
+Test(inject_name, a_thread_that_is_late_can_be_cancelled)
+{
+	pthread_t thread;
+	void *result;
+
+	begin("fault A = dns:" NAME " latency=1h\n");
+	cr_assert_eq(pthread_create(&thread, NULL, looks_up, NULL), 0);
+	cr_assert_eq(pthread_cancel(thread), 0);
+	cr_assert_eq(pthread_join(thread, &result), 0);
+	cr_expect_eq(result, PTHREAD_CANCELED);
 }
 
 Test(inject_name, the_circuit_of_a_name_sees_it)

@@ -3,6 +3,7 @@
 
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -104,4 +105,64 @@ Test(socket_wait, a_time_of_its_own_is_interrupted_all_the_same)
 {
 	interrupt_each_10_ms(SA_RESTART);
 	cr_expect_eq(socket_wait(ends[0], clock_now_ns() + 3600 * CLOCK_SECOND_NS), EINTR);
+}
+
+Test(socket_wait, a_sleep_ends_when_it_is_due)
+{
+	uint64_t due_ns = clock_now_ns() + 20 * MS_NS;
+
+	cr_expect(socket_sleep(ends[0], due_ns, false));
+	cr_expect_geq(clock_now_ns(), due_ns);
+	cr_expect_eq(errno, EDOM);
+}
+
+#define LONG_NS (3600 * CLOCK_SECOND_NS)
+
+Test(socket_wait, a_sleep_ends_with_both_sides_shut)
+{
+	cr_assert_eq(close(ends[1]), 0);
+	cr_expect(socket_sleep(ends[0], clock_now_ns() + LONG_NS, false));
+}
+
+Test(socket_wait, a_sleep_is_interrupted_as_a_wait_is)
+{
+	uint64_t due_ns;
+
+	interrupt_each_10_ms(SA_RESTART);
+	due_ns = clock_now_ns() + 40 * MS_NS;
+	cr_expect(socket_sleep(-1, due_ns, false));
+	cr_expect_geq(clock_now_ns(), due_ns);
+	cr_expect_not(socket_sleep(-1, clock_now_ns() + LONG_NS, true));
+	interrupt_each_10_ms(0);
+	cr_expect_not(socket_sleep(-1, clock_now_ns() + LONG_NS, false));
+	cr_expect_eq(errno, EDOM);
+}
+
+static void *sleeps(void *unused)
+{
+	(void)unused;
+	socket_sleep(-1, clock_now_ns() + LONG_NS, false);
+	return NULL;
+}
+
+static void *waits(void *unused)
+{
+	(void)unused;
+	socket_wait(ends[0], 0);
+	return NULL;
+}
+
+Test(socket_wait, a_thread_that_waits_can_be_cancelled)
+{
+	void *(*routines[])(void *) = { sleeps, waits };
+
+	for (int i = 0; i < 2; i++) {
+		pthread_t thread;
+		void *result;
+
+		cr_assert_eq(pthread_create(&thread, NULL, routines[i], NULL), 0);
+		cr_assert_eq(pthread_cancel(thread), 0);
+		cr_assert_eq(pthread_join(thread, &result), 0);
+		cr_expect_eq(result, PTHREAD_CANCELED);
+	}
 }
