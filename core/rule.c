@@ -76,8 +76,8 @@ bool rule_name_is_good(const char *name, size_t length)
 }
 
 /* Out of line, or its words and those of who asks are one frame. */
-__attribute__((noinline)) bool rule_parse(const char *name, const char *text, size_t length, struct rule *ret, char *error,
-		size_t size)
+__attribute__((noinline)) bool rule_parse(const char *name, const char *text, size_t length,
+		struct rule *ret, char *error, size_t size)
 {
 	struct rule_words words = { text, text + length };
 	struct rule_word word;
