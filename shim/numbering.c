@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "shim/numbering.h"
 
-#include <sys/syscall.h>
+#include <pthread.h>
 
 #include "shim/own_call.h"
-#include "shim/raw.h"
 
-#define TURN_TRIES 1000
+#define TURN_SPINS 1000 /* then it sleeps */
 
 struct strike *numbering_add(struct slot *slot, uint32_t rule, uint64_t now_ns)
 {
@@ -23,26 +22,30 @@ struct strike *numbering_add(struct slot *slot, uint32_t rule, uint64_t now_ns)
 	return strike;
 }
 
-/* Whoever has the turn makes no system call meanwhile; who waits for it in vain goes on without (a
- * signal handler that interrupted that thread), and gives it back: it may have been left for good,
- * by siglongjmp or a cancellation. */
-static _Atomic bool is_taken;
+/* The pthread_self() of who has the turn, and makes no system call meanwhile; 0: nobody. */
+static _Atomic uintptr_t turn_of;
 
+/* Who waits for it in vain goes on without, and gives it back: it may have been left for good, by
+ * siglongjmp or a cancellation. So does a signal handler that interrupted its own thread there. */
 static void turn_take(void)
 {
-	for (int i = 0; i < TURN_TRIES; i++) {
-		if (!atomic_exchange_explicit(&is_taken, true, memory_order_acquire))
+	uintptr_t self = (uintptr_t)pthread_self();
+	struct own_wait wait = { 0 };
+
+	for (int i = 0;; i++) {
+		uintptr_t owner = 0;
+
+		if (atomic_compare_exchange_strong_explicit(&turn_of, &owner, self,
+				memory_order_acquire, memory_order_relaxed) || owner == self)
 			return;
-		if (own_calls_begin()) {
-			raw_syscall(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
-			own_calls_end();
-		}
+		if (i >= TURN_SPINS && (own_calls_are_forbidden() || !own_wait_step(&wait)))
+			return;
 	}
 }
 
 static void turn_end(void)
 {
-	atomic_store_explicit(&is_taken, false, memory_order_release);
+	atomic_store_explicit(&turn_of, 0, memory_order_release);
 }
 
 void numbering_add_all(struct slot *slot, const uint32_t *rules, uint32_t count, uint64_t now_ns)
