@@ -90,16 +90,14 @@ static void strike_error(struct attempt *attempt, struct strike *strike)
 
 /* The kernel itself says nothing from now on, however the program waits. Where it will not be made
  * to, the attempt comes when nobody waits any more. */
-static void strike_silence(struct attempt *attempt, struct strike *strike)
+static void strike_silence(struct attempt *attempt, struct strike *strike, bool may_delay)
 {
 	bool is_silent;
 
-	if (strike_fault(strike)->per != FAULT_PER_CONNECTION || attempt->error)
-		return;
 	if (own_calls_are_forbidden())
 		return inject_is_suppressed(attempt->sight.slot, strike, FAULT_BY_MODE);
 	is_silent = socket_silence(attempt->sight.fd);
-	if (!is_silent && !inject_may_delay(&attempt->sight))
+	if (!is_silent && !may_delay)
 		return inject_is_suppressed(attempt->sight.slot, strike, FAULT_IMPOSSIBLE);
 	if (!inject_strikes(&attempt->sight, strike, STRIKE_DONE)) {
 		if (is_silent)
@@ -108,6 +106,11 @@ static void strike_silence(struct attempt *attempt, struct strike *strike)
 		holds_expect();
 		attempt->delay_ns += SOCKET_SILENCE_NS;
 	}
+}
+
+static bool is_silencing(const struct strike *strike)
+{
+	return strike_is(strike, STRIKE_ARMED) && strike_fault(strike)->kind == FAULT_HANG;
 }
 
 void attempt_meets_faults(struct attempt *attempt)
@@ -126,11 +129,11 @@ void attempt_meets_faults(struct attempt *attempt)
 		else
 			strike_error(attempt, strike);
 	}
-	for (uint32_t i = 0; i < count; i++) {
+	for (uint32_t i = 0; i < count && !attempt->error; i++) {
 		struct strike *strike = &attempt->sight.slot->strikes[i];
 
-		if (strike_is(strike, STRIKE_ARMED) && strike_fault(strike)->kind == FAULT_HANG)
-			strike_silence(attempt, strike);
+		if (is_silencing(strike) && strike_fault(strike)->per == FAULT_PER_CONNECTION)
+			strike_silence(attempt, strike, inject_may_delay(&attempt->sight));
 	}
 	inject_attempt_ended(attempt->sight.slot);
 }
@@ -145,6 +148,13 @@ void attempt_meets_errors(struct attempt *attempt)
 
 		if (strike_is(strike, STRIKE_ARMED) && strike_fault(strike)->kind != FAULT_LATENCY)
 			strike_error(attempt, strike);
+	}
+	/* The first send of the first call is this one. */
+	for (uint32_t i = 0; i < count && !attempt->error; i++) {
+		struct strike *strike = &attempt->sight.slot->strikes[i];
+
+		if (is_silencing(strike))
+			strike_silence(attempt, strike, false);
 	}
 	inject_attempt_ended(attempt->sight.slot);
 }

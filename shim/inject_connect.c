@@ -13,6 +13,7 @@
 #include "shim/runtime.h"
 #include "shim/socket_ask.h"
 #include "shim/socket_wait.h"
+#include "shim/withheld.h"
 
 static int connect_really(const struct attempt *attempt)
 {
@@ -173,14 +174,25 @@ static bool is_new(const struct slot *slot, const struct connection *connection)
 			atomic_load_explicit(&connection->exchange.began_ns, memory_order_relaxed);
 }
 
+/* What is held of this socket is of a connection that is no more. */
+static int disconnect(const struct attempt *attempt)
+{
+	int result = connect_really(attempt);
+
+	if (!result)
+		holds_release_descriptor(attempt->sight.fd);
+	return result;
+}
+
 int inject_connect(int fd, const struct sockaddr *address, socklen_t length)
 {
 	struct attempt attempt = { .sight.fd = fd, .address = address, .length = length };
 	enum fd_kind kind;
 
-	if (!runtime_is_judging() || inside_is(__builtin_frame_address(0)) ||
-			endpoint_is_disconnect(address, length))
+	if (!runtime_is_judging() || inside_is(__builtin_frame_address(0)))
 		return connect_really(&attempt);
+	if (endpoint_is_disconnect(address, length))
+		return disconnect(&attempt);
 	attempt.sight.now_ns = clock_now_ns();
 	if (fault_rules_have_changed())
 		fault_rules_refresh(attempt.sight.now_ns);

@@ -314,11 +314,17 @@ void holds_release(void)
 void holds_release_copy(int fd)
 {
 	const struct connection *connection = fd_table_find(fd);
+
+	if (connection && atomic_load_explicit(&connection->references, memory_order_relaxed) >= 2)
+		holds_release_descriptor(fd);
+}
+
+void holds_release_descriptor(int fd)
+{
 	struct registration *registration;
 	uint32_t position = 0;
 
-	if (!holds_exist() || !connection ||
-			atomic_load_explicit(&connection->references, memory_order_relaxed) < 2)
+	if (!holds_exist())
 		return;
 	while ((registration = registration_next(fd, &position))) {
 		if (own_calls_begin()) {

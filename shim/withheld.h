@@ -86,6 +86,9 @@ bool holds_exist(void);
  * report the socket by it, and so nothing is kept out of a set any more. Keeps errno. */
 void holds_release_copy(int fd);
 
+/* What it was held for is no more. Keeps errno. */
+void holds_release_descriptor(int fd);
+
 /* Gives back everything now: before a fork, the end of the process, and what forbids threads or
  * calls of our own. What is still to be held is taken out again when it is reported. */
 void holds_release(void);

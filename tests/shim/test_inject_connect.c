@@ -2,10 +2,16 @@
 /* Times are compared in one direction only: nothing ends before it is due. */
 #include "faults.h"
 
+#include <linux/filter.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sys/epoll.h>
+#include <sys/wait.h>
 
+int hook_epoll_ctl(int set, int operation, int fd, struct epoll_event *event);
+int hook_epoll_wait(int set, struct epoll_event *events, int count, int timeout);
+ssize_t hook_sendto(int fd, const void *data, size_t size, int flags,
+		const struct sockaddr *address, socklen_t length);
 int hook_poll(struct pollfd *entries, nfds_t count, int timeout);
 
 static void open_stream(void)
@@ -349,6 +355,47 @@ Test(inject_connect, a_silence_that_the_kernel_refuses_is_kept_all_the_same)
 	limit_time(fd, SO_SNDTIMEO, 100);
 	cr_expect_eq(error_of_connect(fd), EINPROGRESS);
 	cr_expect_eq(injected(0), 2);
+}
+
+Test(inject_connect, what_was_held_of_another_attempt_is_not_held_of_the_next)
+{
+	struct sockaddr none = { .sa_family = AF_UNSPEC };
+	struct epoll_event event = { .events = EPOLLOUT };
+	int set = epoll_create1(0), fd;
+
+	faults_start("fault A = 127.0.0.1:PORT latency=1h\n");
+	fd = socket_new(SOCK_NONBLOCK);
+	cr_assert_eq(hook_epoll_ctl(set, EPOLL_CTL_ADD, fd, &event), 0);
+	cr_assert_eq(error_of_connect(fd), EINPROGRESS);
+	cr_assert_eq(hook_epoll_wait(set, &event, 1, 0), 0);
+	cr_assert_eq(hook_connect(fd, &none, sizeof(none)), 0);
+	cr_expect_eq(hook_epoll_wait(set, &event, 1, 0), 1, "it is connected to nothing");
+}
+
+/* With a SYN that carries data an attempt cannot be late, but silent. */
+Test(inject_connect, a_fast_open_hangs_from_its_syn_on)
+{
+	const char *const rules[] = { "fault A = 127.0.0.1:PORT hang\n",
+		"fault A = 127.0.0.1:PORT hang per=call\n" };
+
+	for (int i = 0; i < 2; i++) {
+		struct sock_filter filter[16];
+		socklen_t size = 16;
+		pid_t child = fork();
+		int fd, status;
+
+		if (child) {
+			cr_assert_eq(waitpid(child, &status, 0), child);
+			cr_expect_eq(status, 0);
+			continue;
+		}
+		faults_start(rules[i]);
+		fd = socket_new(SOCK_NONBLOCK);
+		hook_sendto(fd, "x", 1, MSG_FASTOPEN, (struct sockaddr *)&listener_address,
+				sizeof(listener_address));
+		_exit(getsockopt(fd, SOL_SOCKET, SO_GET_FILTER, filter, &size) || !size ||
+				injected(0) != 1);
+	}
 }
 
 static void *connects(void *unused)
