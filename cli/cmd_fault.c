@@ -81,6 +81,24 @@ static bool read_rule(const struct request *request, struct fault *ret)
 	return false;
 }
 
+/* Has a rule of an environment, that some process used not long ago, the name? */
+static bool is_taken(struct segment *segment, const char *name)
+{
+	uint64_t now_ns = clock_now_ns();
+	const struct fault_record *record;
+	struct fault_view view;
+
+	for (uint32_t i = 0; i < FAULT_TABLE_SIZE; i++) {
+		if (!fault_table_read(&segment->faults, i, now_ns, &view) || view.is_added ||
+				strcmp(view.name, name) != 0)
+			continue;
+		record = fault_table_at(&segment->faults, i, view.key);
+		if (record && !fault_record_is_forgotten(record, now_ns))
+			return true;
+	}
+	return false;
+}
+
 static int add(const struct request *request)
 {
 	static struct fault fault;
@@ -109,6 +127,9 @@ static int add(const struct request *request)
 				  "'shunt fault list', and 'shunt fault clear'", FAULT_TABLE_SIZE);
 		return EXIT_OWN_FAILURE;
 	}
+	if (is_taken(segment, fault.name))
+		terminal_complain("fault add: a rule of an environment is called %s, too: both "
+				  "strike, and reports do not tell them apart", fault.name);
 	printf("%s: added for %" PRIu64 ".%" PRIu64 "s: %s\n", fault.name, for_ns / 1000000000u,
 			for_ns % 1000000000u / 100000000u, text);
 	return 0;
@@ -172,6 +193,10 @@ static int clear(const struct request *request)
 		terminal_complain("fault clear: expected one name at most, got '%s'",
 				request->rule);
 		return EXIT_OWN_FAILURE;
+	}
+	if (!request->name && state_open()->is_missing) {
+		puts("0 added fault rules cleared");
+		return 0;
 	}
 	segment = open_segment("clear", false);
 	if (!segment)

@@ -149,8 +149,10 @@ static bool run_may_start(const struct run *run)
 	}
 	if (rules_do_something(&config))
 		return true;
-	terminal_complain("run: expected a rule, got none, so nothing would be guarded; give one, "
-			"as in: shunt run --break 'pay.internal:443 errors=50%%' -- %s",
+	terminal_complain("run: expected a rule, got %s, so nothing would be guarded or injected; "
+			  "give one, as in: shunt run --break 'pay.internal:443 errors=50%%' -- %s",
+			config.rule_count + config.fault_count > 0 ? "exclusions (^) alone"
+								   : "none",
 			run->command[0]);
 	return false;
 }

@@ -260,7 +260,8 @@ static void tell_report(const struct fault_run *run, const struct fault_sum *sum
 				injected == 1 ? "" : "s", lines, run->report,
 				lines + sum->unreported < injected ?
 				"was it changed, or has a run inside this one its own report" :
-				"is there room, and may the program write it");
+				"is there room, may the program write it, and has it no seccomp "
+				"filter");
 	else if (fd < 0 && injected > 0)
 		terminal_complain("run: --report: expected the report, got none in '%s': %s",
 				run->report, strerror(errno));

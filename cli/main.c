@@ -161,6 +161,11 @@ static int cmd_help(int argc, char *argv[])
 	return command ? print_command(command) : complain_unknown(argv[1]);
 }
 
+static bool is_help(const char *word)
+{
+	return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
+}
+
 static int dispatch(int argc, char *argv[])
 {
 	const struct command *command;
@@ -173,12 +178,14 @@ static int dispatch(int argc, char *argv[])
 		puts("shunt " SHUNT_VERSION);
 		return 0;
 	}
-	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
+	if (is_help(argv[1]))
 		return cmd_help(1, argv);
 	command = command_find(argv[1]);
 	if (!command)
 		return complain_unknown(argv[1]);
-	if (argc > 2 && (strcmp(argv[2], "--help") == 0 || strcmp(argv[2], "-h") == 0))
+	if (argc > 2 && is_help(argv[2]))
+		return print_command(command);
+	if (argc > 3 && strcmp(command->name, "fault") == 0 && is_help(argv[3]))
 		return print_command(command);
 	return command->function(argc - 1, argv + 1);
 }

@@ -12,6 +12,7 @@
 #include "cli/processes.h"
 #include "cli/terminal.h"
 #include "core/text.h"
+#include "core/variable.h"
 
 char **state_environment(void)
 {
@@ -32,9 +33,26 @@ char **state_environment(void)
 	return kept;
 }
 
+/* Programs take the default instead; but who asks for another segment is not to change that of all
+ * programs. */
+static bool is_misspelt(struct state *state)
+{
+	const char *given = state->is_own ? getenv("SHUNT_STATE") : NULL;
+	char quoted[TEXT_QUOTE_SIZE];
+
+	if (!given || given[0] == '\0')
+		return false;
+	snprintf(state->reason, sizeof(state->reason),
+			"SHUNT_STATE: expected private, or an absolute path of at most %d "
+			"characters, got '%s'", VARIABLE_PATH_SIZE - 1,
+			text_quote(quoted, sizeof(quoted), given, strlen(given)));
+	return true;
+}
+
 /* False, with a reason, where processes would not share a segment by this environment. */
 static bool find_path(struct state *state)
 {
+	state->path[0] = '\0';
 	if (state->config.state_private) {
 		snprintf(state->reason, sizeof(state->reason),
 				"SHUNT_STATE=private: every process has circuits of its own, which "
@@ -45,6 +63,8 @@ static bool find_path(struct state *state)
 		text_copy(state->path, sizeof(state->path), state->config.state_path);
 		return true;
 	}
+	if (is_misspelt(state))
+		return false;
 	if (segment_default_path(state->path, sizeof(state->path)))
 		return true;
 	state->path[0] = '\0';
@@ -122,18 +142,24 @@ static void read_segment(struct state *state)
 			sizeof(state->removed_pids) / sizeof(state->removed_pids[0]));
 }
 
-struct state *state_open_for(char *const environment[])
+static struct state *open_state(char *const environment[], bool is_own)
 {
 	static struct state state;
 
 	config_load(&state.config, environment, NULL);
+	state.is_own = is_own;
 	read_segment(&state);
 	return &state;
 }
 
+struct state *state_open_for(char *const environment[])
+{
+	return open_state(environment, false);
+}
+
 struct state *state_open(void)
 {
-	return state_open_for(state_environment());
+	return open_state(state_environment(), true);
 }
 
 bool state_refresh(struct state *state)

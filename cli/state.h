@@ -19,6 +19,7 @@
 
 struct state {
 	struct config config;
+	bool is_own;                  /* of our environment */
 	char path[SEGMENT_PATH_SIZE]; /* where the segment is or would be; "" with private state */
 	struct segment *segment;      /* NULL: see reason */
 	char reason[STATE_REASON_SIZE]; /* why there is none, and what to do about it */
@@ -33,7 +34,8 @@ struct state {
  * Static; entries are those of environ. */
 char **state_environment(void);
 
-/* The one state, read anew. Static. Never makes a segment. */
+/* The one state, read anew. Static. Never makes a segment. Where SHUNT_STATE cannot be read there
+ * is none, though programs share the default one then. */
 struct state *state_open(void);
 
 /* Follows a segment that was made, replaced or removed since. True where it changed. */

@@ -89,7 +89,7 @@ struct fault {
 	uint64_t after_ns, for_ns;   /* for_ns 0: no end */
 	uint64_t every_ns;           /* at most one injection in each such stretch of time */
 	uint64_t down_ns, up_ns;     /* flap: strikes for `down`, then not for `up`, and so on */
-	uint64_t expire_ns;          /* SHUNT_EXPIRE; 0: no end. Set by config_load() */
+	uint64_t expire_ns;          /* SHUNT_EXPIRE; 0: no end. Set by who has the configuration */
 	uint64_t hash;               /* of name and text: the same rule in another process */
 };
 

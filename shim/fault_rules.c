@@ -162,6 +162,7 @@ static void take_added(uint32_t index)
 		return;
 	if (!fault_is_for(&rule->fault, own_program, (uint32_t)getauxval(AT_EUID)))
 		return;
+	rule->fault.expire_ns = runtime.config.expire_ns;
 	gone = find_gone(&rule->fault);
 	point_at(gone ? gone : rule, record);
 	if (!gone) {

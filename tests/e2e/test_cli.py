@@ -629,7 +629,7 @@ class Run(_Command):
 
 	def test_nothing_to_guard_is_refused(self):
 		self.assertIn('expected a rule, got none', self.refused('run', '--', 'true'))
-		self.assertIn('expected a rule, got none', self.refused('run', '--break', '^a.internal', 'true'))
+		self.assertIn('expected a rule, got exclusions', self.refused('run', '--break', '^a.internal', 'true'))
 
 	def test_the_kill_switch_runs_the_command_bare(self):
 		self.env.update(SHUNT_OFF='1', SHUNT_BREAK_PAY='pay.internal sleep=5')

@@ -401,9 +401,15 @@ class RunOptions(_Run):
 		self.assertEqual(result.stderr, 'shunt: run: --require-hits: expected a fault to be injected, '
 			'got none: RUN1: 0 calls seen, 0 matched, 0 injected\n')
 
+	def test_exclusions_alone_are_no_rule(self):
+		for option in ('--fault', '--break'):
+			result = self.shunt('run', option, '^a.internal', '--', 'true')
+			self.assertEqual(result.returncode, 125, result)
+			self.assertIn('expected a rule, got exclusions (^) alone', result.stderr)
+
 	def test_a_bad_rule_is_named_by_its_option(self):
 		self.assertRegex(self.refused('--fault', 'a.internal rate=64'),
-			r"\Ashunt: run: --fault 'a\.internal rate=64': rate: expected a rate such as .*, got '64'\n\Z")
+			r"\Ashunt: run: --fault 'a\.internal rate=64': rate: expected a rate such as .*, got '64', did .*\n\Z")
 
 	def write(self, *lines):
 		path = os.path.join(self.scratch, 'replay')
@@ -734,7 +740,27 @@ class FaultAdd(_Command):
 		self.assertIn('SHUNT_STATE=private', self.refused('fault', 'add', 'A', 'a.internal refuse'))
 		self.assertIn('SHUNT_STATE=private', self.refused('fault', 'list'))
 
+	def test_a_segment_that_is_misspelt_is_not_that_of_all_programs(self):
+		self.settings = {'SHUNT_STATE': 'relative'}
+		for command in (['fault', 'add', 'A', 'a.internal refuse'], ['fault', 'clear'], ['fault', 'list'], ['trip', 'A'],
+				['reset', 'A'], ['force', 'A', 'open'], ['set', 'A', 'concurrency=1'], ['events']):
+			self.assertIn("SHUNT_STATE: expected private, or an absolute path of at most 255 characters, got 'relative'",
+				self.refused(*command))
+		self.assertIn("got 'relative'", self.good('status'))
+
+	def test_a_name_of_an_environment_is_told(self):
+		self.run_program([harness.PYTHON, '-c', ''], extra={'SHUNT_FAULT_A': 'a.internal refuse'})
+		result = self.shunt('fault', 'add', 'A', 'b.internal refuse')
+		self.assertEqual(result.returncode, 0, result)
+		self.assertRegex(result.stderr, r'\Ashunt: fault add: a rule of an environment is called A, too: .*\n\Z')
+		self.good('fault', 'add', 'B', 'b.internal refuse')
+
+	def test_help_is_where_it_is_looked_for(self):
+		for command in (['fault'], ['fault', 'add'], ['fault', 'list']):
+			self.assertIn('usage: shunt fault', self.good(*command, '--help'))
+
 	def test_nothing_there_is_no_problem(self):
+		self.assertEqual(self.good('fault', 'clear'), '0 added fault rules cleared\n')
 		self.assertIn('no fault rule', self.good('fault', 'list'))
 		self.assertEqual(self.faults(), [])
 		self.assertFalse(os.path.exists(self.state))

@@ -123,6 +123,22 @@ Test(fault_rules, a_rule_that_was_cleared_and_is_added_again_has_its_place)
 	}
 }
 
+Test(fault_rules, the_end_of_all_faults_is_that_of_added_ones_too)
+{
+	struct fault fault;
+	char text[64], error[128];
+
+	begin("break B = 127.0.0.1:PORT\n");
+	runtime.config.expire_ns = 30000000000u;
+	with_port("127.0.0.1:PORT refuse", text, sizeof(text));
+	cr_assert(fault_parse("X", text, strlen(text), &fault, error, sizeof(error)));
+	cr_assert(fault_table_add(&runtime.segment->faults, &fault, text,
+			clock_now_ns() + HOUR_NS, clock_now_ns()));
+	cr_expect_eq(attempt(), ECONNREFUSED);
+	runtime.segment->faults.records[0].began_ns = 1;
+	cr_expect_eq(attempt(), 0);
+}
+
 #define IDLE(name) "fault " name " = 127.0.0.1:PORT reset calls=9\n"
 
 Test(fault_rules, rules_beyond_those_that_one_connection_can_have_are_counted)
