@@ -57,7 +57,21 @@ static void pieces_cut(struct pieces *pieces, const struct move *move, size_t sk
 	}
 }
 
-/* The same bytes in every run, as far as the data is the same. */
+static void change(const struct pieces *pieces, size_t at, unsigned char by)
+{
+	for (size_t part = 0; part < pieces->count; part++) {
+		const struct iovec *vector = &pieces->vectors[part];
+
+		if (at < vector->iov_len) {
+			((unsigned char *)vector->iov_base)[at] ^= by;
+			return;
+		}
+		at -= vector->iov_len;
+	}
+}
+
+/* The same bytes in every run, as far as the data is the same: one in each of so many stretches of
+ * it, so that none is changed twice. */
 static void corrupt(const struct strike *strike, const struct slot *slot,
 		const struct pieces *pieces, size_t size)
 {
@@ -67,20 +81,14 @@ static void corrupt(const struct strike *strike, const struct slot *slot,
 		atomic_load_explicit(&slot->call, memory_order_relaxed),
 	};
 
-	for (uint32_t i = 0; i < strike_value(strike) && i < size; i++) {
-		uint64_t number = fault_number(fault, runtime.seed, unit, i);
-		size_t at = (size_t)(number >> 8) % size;
+	size_t count = strike_value(strike) < size ? (size_t)strike_value(strike) : size;
 
-		for (size_t part = 0; part < pieces->count; part++) {
-			const struct iovec *vector = &pieces->vectors[part];
+	for (size_t i = 0; i < count; i++) {
+		uint64_t number = fault_number(fault, runtime.seed, unit, (uint32_t)i);
+		size_t from = i * size / count, to = (i + 1) * size / count;
 
-			if (at < vector->iov_len) {
-				((unsigned char *)vector->iov_base)[at] ^=
-						(unsigned char)(1 + number % 255);
-				break;
-			}
-			at -= vector->iov_len;
-		}
+		change(pieces, from + (size_t)(number >> 8) % (to - from),
+				(unsigned char)(1 + number % 255));
 	}
 }
 

@@ -390,6 +390,23 @@ Test(passage, a_long_blocking_send_is_whole_where_its_beginning_is_changed)
 	cr_expect_eq(bytes_changed(big, got, sizeof(big)), 1);
 }
 
+Test(passage, as_many_bytes_are_changed_as_the_rule_says)
+{
+	static char big[256], got[256];
+
+	begin("fault A = 127.0.0.1:PORT corrupt=200 dir=out\n");
+	cr_expect_eq(hook_send(fd, big, sizeof(big), 0), sizeof(big));
+	cr_expect_eq(recv(peer, got, sizeof(got), MSG_WAITALL), sizeof(got));
+	cr_expect_eq(bytes_changed(big, got, sizeof(big)), 200);
+}
+
+Test(passage, of_less_than_the_rule_says_all_is_changed)
+{
+	begin("fault A = 127.0.0.1:PORT corrupt=1000 dir=in\n");
+	cr_expect_eq(ask(), 6);
+	cr_expect_eq(bytes_changed("answer", answer, 6), 6);
+}
+
 Test(passage, received_bytes_are_changed)
 {
 	begin("fault A = 127.0.0.1:PORT corrupt=1 dir=in\n");
