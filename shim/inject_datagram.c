@@ -13,6 +13,9 @@
 #include "shim/socket_wait.h"
 #include "shim/vectors.h"
 
+#define LOST_AT_ONCE 64
+#define MOMENT_NS 1000000
+
 bool datagram_concerns(int fd)
 {
 	struct connection *connection = fd_table_find(fd);
@@ -162,12 +165,22 @@ int datagram_receive_many(int fd, struct mmsghdr *messages, unsigned int count, 
 	return done ? (int)done : -1;
 }
 
+/* What is lost is so before anyone is told of it: to libuv's programs readiness with nothing there
+ * is the end of the socket. What comes after is told when it is given back. */
 struct hold_times datagram_hold(int fd, uint32_t events, uint64_t now_ns)
 {
 	struct hold_times times = { 0, 0 };
 	struct fate fate;
 
-	if (events & EPOLLIN || fate_is_known(fd))
+	for (int i = 0; i < LOST_AT_ONCE && (events & EPOLLIN || fate_is_known(fd)); i++) {
 		times.in_ns = fate_of_next(fd, now_ns, &fate);
+		if (times.in_ns || fate.kind != FATE_LOST || !fate_is_known(fd))
+			return times;
+		end_next(fd, FATE_LOST);
+		if (!socket_readiness(fd, POLLIN))
+			break;
+	}
+	if (events & EPOLLIN)
+		times.in_ns = now_ns + MOMENT_NS;
 	return times;
 }

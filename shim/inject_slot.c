@@ -10,7 +10,7 @@
 /* Those that do not let a program see what it waits for, or spend an edge that told of more. */
 #define KINDS_HELD \
 	(KIND(LATENCY) | KIND(TIMEOUT) | KIND(RATE) | KIND(SLOWCLOSE) | KIND(EAGAIN) | \
-	 KIND(SHORT) | KIND(CORRUPT))
+	 KIND(SHORT) | KIND(CORRUPT) | KIND(DROP))
 
 static struct slot *slots;
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Faults of datagrams: drop, dup, latency and errno, on python, asyncio, node and dig."""
+import re
 import socket
 import threading
 
@@ -32,6 +33,30 @@ with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
 		data = attempt(s.recv, 100) if how == 'connected' else (attempt(s.recvfrom, 100) or [None])[0]
 		if data not in (None, b'end'):
 			print(data.decode())
+'''
+
+# Each that is told to be there is: of three answers the last.
+READINESS = r'''
+import select, socket, sys
+way, port = sys.argv[1], int(sys.argv[2])
+with socket.socket(type=socket.SOCK_DGRAM) as s:
+	s.connect(('127.0.0.1', port))
+	s.setblocking(False)
+	if way not in ('select', 'poll'):
+		poll = select.epoll()
+		flags = {'level': 0, 'edge': select.EPOLLET, 'oneshot': select.EPOLLONESHOT}[way]
+		poll.register(s, select.EPOLLIN | flags)
+	elif way == 'poll':
+		poll = select.poll()
+		poll.register(s, select.POLLIN)
+	came = []
+	for text in b'1', b'2', b'3':
+		s.send(text)
+		limit = 60 if text == b'3' else 0.3
+		ready = select.select([s], [], [], limit)[0] if way == 'select' else poll.poll(limit * (1000 if way == 'poll' else 1))
+		if ready:
+			came.append(s.recv(100))
+	print(came)
 '''
 
 ASYNC = r'''
@@ -117,6 +142,12 @@ class Drop(_Datagrams):
 			self.assertEqual(self.ask(3, how), ['1', '3'])
 			self.assertEqual(self.reached(), ['1', '2', '3'])
 
+	def test_what_is_lost_makes_nothing_readable(self):
+		self.strike('drop dir=in calls=1..2')
+		for way in ('select', 'poll', 'level', 'edge', 'oneshot'):
+			result = self.script(READINESS, way, self.port)
+			self.assertEqual(result.stdout, "[b'3']\n", (way, result))
+
 	def test_asyncio_and_node(self):
 		self.strike('drop dir=in calls=1')
 		for command in self.programs(2):
@@ -144,10 +175,12 @@ class Drop(_Datagrams):
 		self.strike('drop dir=out times=1')
 		self.assertEqual(self.run_program(command + ['+tries=30']).stdout.strip().splitlines()[-1], '192.0.2.7')
 		self.assertInjected(('F', 1, 1, 'drop'))
-		self.strike('drop dir=out')
-		result = self.run_program(command + ['+tries=2'])
-		self.assertFails(result, 'no servers could be reached|timed out', 9)
-		self.assertEqual({i['fault'] for i in self.injections()}, {'drop'})
+		for way in ('out', 'in'):
+			self.strike(f'drop dir={way}')
+			result = self.run_program(command + ['+tries=2'])
+			self.assertFails(result, 'no servers could be reached', 9)
+			self.assertEqual(len(re.findall('timed out', result.text)), 2, result)
+		self.assertEqual([i['fault'] for i in self.injections()], ['drop'] * 5)
 
 
 class Dup(_Datagrams):
