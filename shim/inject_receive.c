@@ -161,20 +161,23 @@ static ssize_t inject_recvfrom_chk(int fd, void *data, size_t size, size_t room,
 	return inject_recvfrom(fd, data, size, flags, address, length);
 }
 
+/* The program's own is not pointed elsewhere meanwhile: a handler may leave the call for good. */
 static ssize_t make_recvmsg(const struct move *move, const struct iovec *vectors, size_t count,
 		size_t size)
 {
-	struct msghdr *message = (struct msghdr *)(uintptr_t)move->arguments;
-	struct iovec *own = message->msg_iov;
-	size_t own_count = message->msg_iovlen;
+	struct msghdr *own = (struct msghdr *)(uintptr_t)move->arguments;
+	struct msghdr message = *own;
 	ssize_t result;
 
 	(void)size;
-	message->msg_iov = (struct iovec *)(uintptr_t)vectors;
-	message->msg_iovlen = count;
-	result = below()->recvmsg(move->fd, message, move->flags);
-	message->msg_iov = own;
-	message->msg_iovlen = own_count;
+	message.msg_iov = (struct iovec *)(uintptr_t)vectors;
+	message.msg_iovlen = count;
+	result = below()->recvmsg(move->fd, &message, move->flags);
+	if (result < 0)
+		return result;
+	own->msg_namelen = message.msg_namelen;
+	own->msg_controllen = message.msg_controllen;
+	own->msg_flags = message.msg_flags;
 	return result;
 }
 

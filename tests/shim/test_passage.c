@@ -4,6 +4,7 @@
 
 #include <poll.h>
 #include <pthread.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/uio.h>
@@ -164,6 +165,47 @@ Test(passage, vectors_and_messages_are_short_as_well)
 	cr_expect_eq(hook_sendmsg(fd, &message, 0), 3);
 	cr_expect_eq(recv(peer, answer, 6, MSG_WAITALL), 6);
 	cr_expect_eq(memcmp(answer, "defdef", 6), 0);
+}
+
+static jmp_buf way_out;
+
+static ssize_t leave(int socket, struct msghdr *message, int flags)
+{
+	(void)socket;
+	(void)message;
+	(void)flags;
+	longjmp(way_out, 1);
+}
+
+Test(passage, a_message_is_the_programs_after_a_jump_out_of_its_call)
+{
+	static struct msghdr message;
+	static struct iovec vector;
+
+	vector = (struct iovec){ answer, sizeof(answer) };
+	message = (struct msghdr){ .msg_iov = &vector, .msg_iovlen = 1 };
+	begin("fault A = 127.0.0.1:PORT short=3 dir=in\n");
+	below()->recvmsg = leave;
+	if (!setjmp(way_out))
+		hook_recvmsg(fd, &message, 0);
+	cr_expect_eq(injected(0), 1);
+	cr_expect(message.msg_iov == &vector && message.msg_iovlen == 1 &&
+			vector.iov_base == answer && vector.iov_len == sizeof(answer));
+}
+
+Test(passage, what_the_kernel_tells_of_a_message_is_told)
+{
+	struct timespec stamp_room[8];
+	struct iovec vector = { answer, sizeof(answer) };
+	struct msghdr message = { .msg_iov = &vector, .msg_iovlen = 1, .msg_control = stamp_room,
+		.msg_controllen = sizeof(stamp_room), .msg_flags = -1 };
+
+	begin("fault A = 127.0.0.1:PORT short=3 dir=in\n");
+	peer_says(peer, "abcdef");
+	wait_until_readable();
+	cr_expect_eq(hook_recvmsg(fd, &message, 0), 3);
+	cr_expect_eq(message.msg_flags, 0);
+	cr_expect_eq(message.msg_controllen, 0);
 }
 
 /* Whether the data is there already is chance. */
