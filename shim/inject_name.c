@@ -19,6 +19,7 @@
 struct verdict {
 	enum fault_kind kind;   /* FAULT_KIND_COUNT: what libc says */
 	struct address address; /* of FAULT_ADDR */
+	uint64_t delay_ns;
 };
 
 /* The same failure, as each family of functions tells it: measured on glibc. */
@@ -41,7 +42,7 @@ static struct cell *cell_of(const struct endpoint *endpoint)
 
 /* Each rule gives the lookup a number. All delays add up; of the others the first. */
 static void strike(const struct endpoint *endpoint, uint32_t number, uint64_t now_ns,
-		uint64_t *until_ns, struct verdict *verdict)
+		struct verdict *verdict)
 {
 	struct inject_unit unit = { .rule = fault_rule_at(number) };
 	const struct fault *fault = &unit.rule->fault;
@@ -54,7 +55,7 @@ static void strike(const struct endpoint *endpoint, uint32_t number, uint64_t no
 		return;
 	unit.cell = cell_of(endpoint);
 	if (fault->kind == FAULT_LATENCY) {
-		*until_ns += inject_unit_strikes_delay(&unit, choice.value, now_ns);
+		verdict->delay_ns += inject_unit_strikes_delay(&unit, choice.value, now_ns);
 	} else if (verdict->kind != FAULT_KIND_COUNT) {
 		fault_record_suppressed(fault_rule_record(unit.rule), FAULT_IMPOSSIBLE);
 	} else if (inject_unit_strikes(&unit, choice.value, now_ns)) {
@@ -69,20 +70,20 @@ __attribute__((noinline)) static struct verdict judge(const char *host)
 	char name[HOST_SIZE];
 	struct endpoint endpoint = { .host = name, .is_lookup = true };
 	uint32_t rules[FAULT_TOGETHER_MAX], count;
-	uint64_t now_ns, until_ns;
+	uint64_t now_ns;
 	int error = errno;
 
 	if (!runtime_is_judging() || !host || lookup_is_numeric(host) ||
 			!host_normalize(host, name))
 		return verdict;
-	until_ns = now_ns = clock_now_ns();
+	now_ns = clock_now_ns();
 	if (fault_rules_have_changed())
 		fault_rules_refresh(now_ns);
 	count = fault_rules_match(&endpoint, FAULT_TCP, now_ns, rules, FAULT_TOGETHER_MAX);
 	for (uint32_t i = 0; i < count; i++)
-		strike(&endpoint, rules[i], now_ns, &until_ns, &verdict);
+		strike(&endpoint, rules[i], now_ns, &verdict);
 	/* What interrupts it, libc would not tell either. */
-	while (until_ns > now_ns && !socket_sleep(-1, until_ns, false))
+	while (verdict.delay_ns && !socket_sleep(-1, now_ns + verdict.delay_ns, false))
 		;
 	errno = error;
 	return verdict;
