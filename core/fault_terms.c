@@ -19,7 +19,7 @@ static const char *const per_words[] = { "conn", "call", NULL };
 static const char *const protocol_words[] = { "tcp", "udp", NULL };
 
 static const char until_a_day[] = "a duration from 1ns to 24h";
-static const char sizes[] = "a size from 0B to 1TiB";
+static const char sizes[] = "a size from 0B to 1024GiB";
 static const char counts[] = "a whole number from 1 to 1000000000";
 
 static const struct fault_term table[] = {
@@ -54,7 +54,7 @@ static const struct fault_term table[] = {
 		FIELD(latency, delay_ns), RANGE(1, DAY_NS, until_a_day) },
 	{ "rate", "rate=SIZE/s", "no more bytes a second, in each direction",
 		.kind = FAULT_RATE, .where = DATA, .direction = FAULT_BOTH, ONLY_PER_CONNECTION,
-		TCP, FIELD(rate, bytes), RANGE(1, BYTES_MAX, "a rate from 1B/s to 1TiB/s") },
+		TCP, FIELD(rate, bytes), RANGE(1, BYTES_MAX, "a rate from 1B/s to 1024GiB/s") },
 	{ "short", "short[=N[..M]]", "reads and writes move at most 1 byte, N, or N to M",
 		.kind = FAULT_SHORT, .where = DATA, .direction = FAULT_BOTH, PER_CALL, TCP,
 		READ(range), RANGE(1, COUNT_MAX, "numbers of bytes from 1, such as 10 or 1..16"),

@@ -41,14 +41,29 @@ static bool parse_lookup(const struct rule_word *word, size_t skipped, char copy
 	return true;
 }
 
+static bool is_term(char copy[RULE_WORD_SIZE], size_t length)
+{
+	char behind = copy[length];
+
+	copy[length] = '\0';
+	bool is_found = fault_term_find(copy) != NULL;
+	copy[length] = behind;
+	return is_found;
+}
+
 static bool parse_target(const struct rule_word *word, char copy[RULE_WORD_SIZE],
 		struct fault *fault, const struct complaint *complaint)
 {
 	if (rule_word_copy(word, copy)) {
-		size_t skipped = copy[0] == '^';
+		size_t skipped = copy[0] == '^', length = strcspn(copy, "=");
 
 		if (strncmp(copy + skipped, "dns:", 4) == 0 && !is_port(copy + skipped + 4))
 			return parse_lookup(word, skipped + 4, copy, fault, complaint);
+		if (length < word->length && is_term(copy, length)) {
+			text_quote(fault->target.text, sizeof(fault->target.text), word->text,
+					word->length);
+			return complaint_first(fault, complaint);
+		}
 	}
 	return rule_word_target(word, copy, &fault->target, complaint->text, complaint->size);
 }

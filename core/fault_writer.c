@@ -47,24 +47,34 @@ void fault_writer_duration(const struct fault_term *term, const struct fault *fa
 	write_duration(number_of(term, fault), ret, size);
 }
 
-/* As the rule says it, if that is a whole number; else in whatever unit leaves one. */
-static void write_bytes(uint64_t bytes, uint32_t unit, const struct unit units[], char *ret,
+static bool is_of_bits(const struct unit *unit)
+{
+	return strstr(unit->name, "bit") != NULL;
+}
+
+/* As the rule says it, if that is a whole number; else in the largest of its units, those of bits
+ * or the others, that leaves one. */
+static void write_bytes(uint64_t bytes, uint32_t factor, const struct unit units[], char *ret,
 		size_t size)
 {
-	const struct unit *said = units;
+	const struct unit *said = units, *unit = units;
 
-	while (said->factor > 1 && said->factor != unit)
+	while (said->factor > 1 && said->factor != factor)
 		said++;
-	if (said->factor == unit && bytes % unit == 0)
-		text_format(ret, size, "%llu%s", (unsigned long long)(bytes / unit), said->name);
-	else
-		write_with_unit(bytes, units, ret, size);
+	if (said->factor == factor && bytes % factor == 0)
+		unit = said;
+	while (unit->factor > 1 && (bytes == 0 || bytes % unit->factor != 0 ||
+			is_of_bits(unit) != is_of_bits(said)))
+		unit++;
+	write_with_unit(bytes, unit, ret, size);
 }
 
 void fault_writer_size(const struct fault_term *term, const struct fault *fault, char *ret,
 		size_t size)
 {
 	static const struct unit units[] = {
+		{ "GiB", 1073741824 },
+		{ "GB", 1000000000 },
 		{ "MiB", 1048576 },
 		{ "MB", 1000000 },
 		{ "KiB", 1024 },
@@ -79,6 +89,9 @@ void fault_writer_rate(const struct fault_term *term, const struct fault *fault,
 		size_t size)
 {
 	static const struct unit units[] = {
+		{ "GiB/s", 1073741824 },
+		{ "GB/s", 1000000000 },
+		{ "Gbit/s", 125000000 },
 		{ "MiB/s", 1048576 },
 		{ "MB/s", 1000000 },
 		{ "Mbit/s", 125000 },

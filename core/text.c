@@ -120,6 +120,8 @@ const char *text_size(const char *text, uint64_t *ret_bytes)
 		{ "KiB", 1024 },
 		{ "MB", 1000000 },
 		{ "MiB", 1048576 },
+		{ "GB", BILLION },
+		{ "GiB", 1073741824 },
 		{ NULL, 0 },
 	};
 
@@ -134,8 +136,11 @@ const char *text_rate(const char *text, uint64_t *ret_bytes)
 		{ "KiB/s", 1024 },
 		{ "MB/s", 1000000 },
 		{ "MiB/s", 1048576 },
+		{ "GB/s", BILLION },
+		{ "GiB/s", 1073741824 },
 		{ "kbit/s", 125 },
 		{ "Mbit/s", 125000 },
+		{ "Gbit/s", 125000000 },
 		{ NULL, 0 },
 	};
 

@@ -18,10 +18,11 @@
  */
 const char *text_duration(const char *text, uint64_t *ret_ns);
 
-/* "512B", "64KB" (1000 each), "64KiB" (1024), "1.5MB", "1MiB". Bytes; fractions of one are cut. */
+/* "512B", "64KB" (1000 each), "64KiB" (1024), "1.5MB", "1MiB", "1GB", "1GiB". Bytes; fractions of
+ * one are cut. */
 const char *text_size(const char *text, uint64_t *ret_bytes);
 
-/* Those a second, "64KB/s"; or "512kbit/s", "8Mbit/s". Bytes a second. */
+/* Those a second, "64KB/s"; or "512kbit/s", "8Mbit/s", "1Gbit/s". Bytes a second. */
 const char *text_rate(const char *text, uint64_t *ret_bytes);
 
 /* "50%", "0.5%", "1/20": parts per million, 0..1000000. Rounded down, so that one in three reaches

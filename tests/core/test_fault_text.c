@@ -160,9 +160,11 @@ static const char *const wrong[][2] = {
 				"expected the target first, such as redis:6379, got 'refuse'"},
 		{"nxdomain dns:redis",
 				"expected the target first, such as redis:6379, got 'nxdomain'"},
-		{"latency=1s", "expected a target such as pay.internal:443 before the settings, "
-			       "got "
-			       "'latency=1s'"},
+		{"latency=1s", "expected the target first, such as redis:6379, got 'latency=1s'"},
+		{"latency=1s redis",
+				"expected the target first, such as redis:6379, got 'latency=1s'"},
+		{"x=1s", "expected a target such as pay.internal:443 before the settings, got "
+			 "'x=1s'"},
 		{"redis 20%", "expected a fault such as refuse or latency=300ms, got none"},
 		{"10.1.2.3/8 refuse", "expected a prefix without bits beyond its length, got "
 				      "'10.1.2.3/8', did you mean 10.0.0.0/8?"},
@@ -207,10 +209,10 @@ static const char *const wrong[][2] = {
 		{"redis refuse for=99999999h",
 				"for: expected a duration from 1ns to 24h, got '99999999h'"},
 		{"redis reset=99999999999999999999MB",
-				"reset: expected a size from 0B to 1TiB, got "
+				"reset: expected a size from 0B to 1024GiB, got "
 				"'99999999999999999999MB'"},
 		{"redis rate=99999999999999999999MB/s",
-				"rate: expected a rate from 1B/s to 1TiB/s, got "
+				"rate: expected a rate from 1B/s to 1024GiB/s, got "
 				"'99999999999999999999MB/s'"},
 		{"redis latency=0s", "latency: expected a duration from 1ns to 24h, got '0s'"},
 		{"redis latency=1s~5", "latency: expected a duration such as 250ms, 5s or 1m, got "
@@ -227,7 +229,7 @@ static const char *const wrong[][2] = {
 				"you mean 64B/s or 64KB/s?"},
 		{"redis rate=64KB",
 				"rate: expected a rate such as 64KB/s or 512kbit/s, got '64KB'"},
-		{"redis rate=0B/s", "rate: expected a rate from 1B/s to 1TiB/s, got '0B/s'"},
+		{"redis rate=0B/s", "rate: expected a rate from 1B/s to 1024GiB/s, got '0B/s'"},
 		{"redis reset=64",
 				"reset: expected a size such as 512B, 64KB or 1MiB, got '64', did "
 				"you mean 64B or 64KB?"},

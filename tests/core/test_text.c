@@ -318,10 +318,12 @@ Test(text, a_size_has_a_unit_of_bytes)
 			{"64KiB", 65536},
 			{"2MB", 2000000},
 			{"1MiB", 1048576},
+			{"1GB", 1000000000},
+			{"1.5GiB", 1610612736},
 			{"1.5KiB", 1536},
 			{"0.5B", 0},
 	};
-	static const char *const bad[] = { "", "64", "KB", "64K", "64kb", "64 KB", "64KB/s", "1GB",
+	static const char *const bad[] = { "", "64", "KB", "64K", "64kb", "64 KB", "64KB/s", "1TB",
 		"-1B", "512kbit" };
 	uint64_t bytes;
 
@@ -345,7 +347,8 @@ Test(text, a_rate_is_bytes_or_bits_a_second)
 	} good[] = {
 		{ "100B/s", 100 }, { "64KB/s", 64000 }, { "64KiB/s", 65536 }, { "1MB/s", 1000000 },
 		{ "1MiB/s", 1048576 }, { "512kbit/s", 64000 }, { "8Mbit/s", 1000000 },
-		{ "0.5kbit/s", 62 },
+		{ "0.5kbit/s", 62 }, { "1GB/s", 1000000000 }, { "2GiB/s", 2147483648 },
+		{ "1Gbit/s", 125000000 },
 	};
 	static const char *const bad[] = { "", "64", "64KB", "64KBps", "64/s", "512kbit", "1kB/s",
 		"64KB/m" };
