@@ -47,6 +47,8 @@ PROCESS = 'the process'
 
 _CALL = re.compile(r'(\w+)\(')
 _MARK = re.compile(r'(?:access|faccessat2?)\((?:AT_FDCWD, )?"/scene/(\w+)/([^"]*)"')
+# By strace itself, of an argument that does not lie wholly in memory.
+_COMPLAINT = re.compile(r'^strace: umoven: .*\n', re.M)
 _RESUMED = re.compile(r'<\.\.\. (\w+) resumed>')
 _RESULT = re.compile(r'= (\?|-?\d+|0x[0-9a-f]+)(?: (E[A-Z0-9]+))?[^=]*$')
 
@@ -169,6 +171,7 @@ def run(argv, rules=None, settings=None, library=True, traced=True, marked=False
 			result, seen = case.run_program(argv, library=library, **keywords), None
 		# Each run has a directory of its own.
 		out, err = (text.replace(case.scratch, 'SCRATCH') for text in (result.stdout, result.stderr))
+		err = _COMPLAINT.sub('', err)
 		status = case.status('--all') if library and os.path.exists(case.state) else None
 		return Run(result.returncode, out, err, _by_scene(out), seen.scenes if seen else None, status)
 	finally:
