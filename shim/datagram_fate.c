@@ -4,37 +4,9 @@
 #include <errno.h>
 
 #include "core/clock.h"
-#include "shim/below.h"
-#include "shim/call.h"
+#include "shim/datagram_socket.h"
 #include "shim/inject_unit.h"
-#include "shim/numbering.h"
-#include "shim/own_call.h"
 #include "shim/socket_ask.h"
-
-/* The connection that stands for the socket, made with its first datagram under a rule. */
-static struct connection *track(int fd)
-{
-	struct connection *connection = fd_table_find(fd);
-
-	if (connection)
-		return connection;
-	connection = call_track(fd, NULL);
-	if (!connection)
-		return NULL;
-	exchange_set(&connection->exchange, EXCHANGE_UNMETERED);
-	slot_begin(slot_of(connection), connection, 1);
-	/* So that the next one's age is known. */
-	socket_datagram_age_ns(fd);
-	return connection;
-}
-
-/* The socket under the rule, where its datagrams are counted; NULL: no room. */
-static struct strike *strike_of(struct slot *slot, uint32_t rule, uint64_t now_ns)
-{
-	struct strike *strike = slot_find(slot, rule);
-
-	return strike ? strike : numbering_add(slot, rule, now_ns);
-}
 
 static enum fate_kind fate_by(enum fault_kind kind)
 {
@@ -73,54 +45,55 @@ static void meet(struct fate *fate, const struct inject_unit *unit, uint64_t now
 	fate->error = fault->error;
 }
 
-static bool is_about(const struct fault *fault, enum fault_direction direction)
+/* Every datagram to or from an endpoint of a rule is a call of it. */
+static void count_call(struct fate *fate, struct strike *strike, enum fault_direction direction,
+		uint64_t now_ns)
 {
-	unsigned int where = direction == FAULT_IN ? POSSIBLE_RECV : POSSIBLE_SEND;
+	struct inject_unit unit = { .rule = strike_rule(strike) };
 
-	return fault->where & where && (!fault->direction || fault->direction & direction);
+	if (!datagram_is_about(&unit.rule->fault, direction))
+		return;
+	unit.unit.connection = strike_number(strike);
+	unit.unit.call = 1 + atomic_fetch_add_explicit(
+			&strike->datagrams, 1, memory_order_relaxed);
+	meet(fate, &unit, now_ns);
 }
 
-/* Every datagram to or from an endpoint of a rule is a call of it. */
 static struct fate judge(int fd, const struct sockaddr *address, socklen_t length,
 		enum fault_direction direction)
 {
 	struct fate fate = { .kind = FATE_PASSES };
-	struct connection *connection;
 	uint32_t rules[FAULT_TOGETHER_MAX], count;
 	uint64_t now_ns = clock_now_ns();
+	struct slot *slot;
 
 	count = fault_rules_match_peer(address, length, FAULT_UDP, now_ns, rules,
 			FAULT_TOGETHER_MAX);
-	connection = count ? track(fd) : NULL;
-	for (uint32_t i = 0; connection && i < count; i++) {
-		struct strike *strike = strike_of(slot_of(connection), rules[i], now_ns);
-		struct inject_unit unit = { .rule = fault_rule_at(rules[i]) };
+	slot = count ? datagram_track(fd) : NULL;
+	for (uint32_t i = 0; slot && i < count; i++) {
+		struct strike *strike = datagram_strike(slot, fd, rules[i], now_ns);
 
-		if (!strike || !is_about(&unit.rule->fault, direction))
-			continue;
-		unit.unit.connection = strike_number(strike);
-		unit.unit.call = 1 + atomic_fetch_add_explicit(
-				&strike->datagrams, 1, memory_order_relaxed);
-		meet(&fate, &unit, now_ns);
+		if (strike)
+			count_call(&fate, strike, direction, now_ns);
 	}
+	return fate;
+}
+
+static struct fate judge_to_peer(int fd)
+{
+	struct fate fate = { .kind = FATE_PASSES };
+	struct slot *slot = datagram_track(fd);
+	uint32_t strikes = slot ? datagram_peer(slot, fd) & PEER_STRIKES : 0;
+	uint64_t now_ns = strikes ? clock_now_ns() : 0;
+
+	for (; strikes; strikes &= strikes - 1)
+		count_call(&fate, &slot->strikes[__builtin_ctz(strikes)], FAULT_OUT, now_ns);
 	return fate;
 }
 
 struct fate fate_of_sent(int fd, const struct sockaddr *address, socklen_t length)
 {
-	return judge(fd, address, length, FAULT_OUT);
-}
-
-/* Of the datagram that is next; length 0: there is none, or its sender is not told. */
-static socklen_t sender_of_next(int fd, struct sockaddr_storage *ret)
-{
-	socklen_t length = sizeof(*ret);
-	int error = errno;
-	ssize_t result = below()->recvfrom(
-			fd, NULL, 0, MSG_PEEK | MSG_DONTWAIT, (struct sockaddr *)ret, &length);
-
-	errno = error;
-	return result < 0 ? 0 : length;
+	return address ? judge(fd, address, length, FAULT_OUT) : judge_to_peer(fd);
 }
 
 /* Its time began when it came, be it that others were held before it. */
@@ -134,61 +107,78 @@ static uint64_t due_ns(int fd, const struct fate *fate, uint64_t now_ns)
 	return (age_ns < now_ns ? now_ns - age_ns : now_ns) + fate->delay_ns;
 }
 
-static struct fate_kept *kept_of(int fd)
-{
-	struct connection *connection = fd_table_find(fd);
-	struct slot *slot = connection ? slot_of(connection) : NULL;
-
-	return slot && slot_is_valid(slot, connection) ? &slot->next : NULL;
-}
-
 static bool is_decided(const struct fate_kept *kept)
 {
-	return kept && atomic_load_explicit(&kept->kind, memory_order_acquire) != FATE_OPEN;
+	return atomic_load_explicit(&kept->kind, memory_order_acquire) != FATE_OPEN;
 }
 
-bool fate_is_known(int fd)
-{
-	return is_decided(kept_of(fd));
-}
-
-static void keep(struct fate_kept *kept, const struct fate *fate, uint64_t due_ns)
+static void keep(struct fate_kept *kept, const struct fate *fate, uint64_t until_ns)
 {
 	atomic_store_explicit(&kept->error, fate->error, memory_order_relaxed);
-	atomic_store_explicit(&kept->due_ns, due_ns, memory_order_relaxed);
+	atomic_store_explicit(&kept->due_ns, until_ns, memory_order_relaxed);
 	/* release: who finds it decided finds the rest. */
 	atomic_store_explicit(&kept->kind, fate->kind, memory_order_release);
 }
 
-/* Decided once: who waits for it asks often. Where that cannot be kept, nothing is held. */
-uint64_t fate_of_next(int fd, uint64_t now_ns, struct fate *ret_fate)
+/* An error that the socket had was taken by asking: it is the program's, and goes on to it. */
+static struct fate decide(int fd)
 {
-	struct fate_kept *kept = kept_of(fd);
 	struct sockaddr_storage sender;
-	uint64_t until_ns;
-	socklen_t length;
+	long length = socket_next_sender(fd, &sender);
 
-	if (!is_decided(kept)) {
-		length = sender_of_next(fd, &sender);
-		*ret_fate = judge(fd, (const struct sockaddr *)&sender, length, FAULT_IN);
-		kept = kept_of(fd);
-		if (!kept)
-			return 0;
-		keep(kept, ret_fate, due_ns(fd, ret_fate, now_ns));
+	if (length == -EAGAIN)
+		return (struct fate){ .kind = FATE_OPEN };
+	if (length < 0)
+		return (struct fate){ .kind = FATE_FAILS, .error = (int)-length };
+	return judge(fd, (const struct sockaddr *)&sender, (socklen_t)length, FAULT_IN);
+}
+
+/* Decided once: who waits for it asks often. Where that cannot be kept, nothing is held. */
+struct fate fate_of_next(int fd, uint64_t now_ns, uint64_t *ret_due_ns)
+{
+	struct slot *slot = datagram_slot(fd);
+	enum fate_kind nothing = FATE_OPEN;
+	struct fate fate;
+
+	*ret_due_ns = 0;
+	while (!slot || !is_decided(&slot->next)) {
+		fate = decide(fd);
+		slot = datagram_slot(fd);
+		if (fate.kind == FATE_OPEN)
+			return (struct fate){ .kind = nothing };
+		if (fate.kind == FATE_LOST) {
+			socket_drop_next(fd);
+			nothing = FATE_LOST;
+			continue;
+		}
+		if (!slot)
+			return fate;
+		keep(&slot->next, &fate, due_ns(fd, &fate, now_ns));
 	}
-	ret_fate->kind = (enum fate_kind)atomic_load_explicit(&kept->kind, memory_order_relaxed);
-	ret_fate->error = atomic_load_explicit(&kept->error, memory_order_relaxed);
-	until_ns = atomic_load_explicit(&kept->due_ns, memory_order_relaxed);
+	fate.kind = (enum fate_kind)atomic_load_explicit(&slot->next.kind, memory_order_relaxed);
+	fate.error = atomic_load_explicit(&slot->next.error, memory_order_relaxed);
+	*ret_due_ns = fate_is_held(fd, now_ns);
+	return fate;
+}
+
+uint64_t fate_is_held(int fd, uint64_t now_ns)
+{
+	const struct slot *slot = datagram_slot(fd);
+	uint64_t until_ns;
+
+	if (!slot || !is_decided(&slot->next))
+		return 0;
+	until_ns = atomic_load_explicit(&slot->next.due_ns, memory_order_relaxed);
 	return until_ns > now_ns ? until_ns : 0;
 }
 
 void fate_of_next_ends(int fd, enum fate_kind kind)
 {
 	static const struct fate passes = { .kind = FATE_PASSES };
-	struct fate_kept *kept = kept_of(fd);
+	struct slot *slot = datagram_slot(fd);
 
-	if (kept && kind == FATE_TWICE)
-		keep(kept, &passes, 0);
-	else if (kept)
-		atomic_store_explicit(&kept->kind, FATE_OPEN, memory_order_release);
+	if (slot && kind == FATE_TWICE)
+		keep(&slot->next, &passes, 0);
+	else if (slot)
+		atomic_store_explicit(&slot->next.kind, FATE_OPEN, memory_order_release);
 }

@@ -322,21 +322,6 @@ bool fault_rules_want_name(const char *name)
 	return false;
 }
 
-bool fault_rules_have_datagrams(uint64_t now_ns)
-{
-	uint32_t count = fault_rules_count();
-
-	for (uint32_t i = 0; i < count; i++) {
-		struct fault_rule *rule = &fault_rules.rules[i];
-
-		if (rule->fault.protocol == FAULT_UDP && !rule->fault.is_lookup &&
-				!rule->fault.target.is_excluded &&
-				!fault_rule_is_over(rule, now_ns))
-			return true;
-	}
-	return false;
-}
-
 void fault_rules_forked(void)
 {
 	keep(&fault_rules.reading, 0);

@@ -95,9 +95,6 @@ uint32_t fault_rules_match_peer(const struct sockaddr *peer, socklen_t length,
 /* Is some rule decided by this name (normalised)? */
 bool fault_rules_want_name(const char *name);
 
-/* Is there a rule about datagrams? */
-bool fault_rules_have_datagrams(uint64_t now_ns);
-
 /* In a forked child: nobody is reading. */
 void fault_rules_forked(void);
 

@@ -7,6 +7,7 @@
 #include "core/clock.h"
 #include "shim/backtrace.h"
 #include "shim/call.h"
+#include "shim/datagram_socket.h"
 #include "shim/deadline.h"
 #include "shim/holder.h"
 #include "shim/inject.h"
@@ -38,6 +39,8 @@ void gate_born(int fd, int domain, int type)
 		kind = datagram_kind(domain, type);
 	/* A connection that still stands there was closed out of our sight. */
 	call_end(fd_table_set(fd, kind));
+	if (kind == FD_DATAGRAM)
+		datagram_begins(fd);
 }
 
 void gate_born_other(int fd)

@@ -8,6 +8,7 @@
 #include "core/clock.h"
 #include "shim/arrival.h"
 #include "shim/below.h"
+#include "shim/datagram_socket.h"
 #include "shim/fault_report.h"
 #include "shim/held_attempt.h"
 #include "shim/hold.h"
@@ -43,10 +44,10 @@ __attribute__((no_sanitize("address"))) static long inject_syscall(long number, 
 	va_end(list);
 	if (number == SYS_connect)
 		return inject_connect((int)a[0], (const struct sockaddr *)a[1], (socklen_t)a[2]);
-	if (number == SYS_sendmmsg && datagram_concerns((int)a[0]))
+	if (number == SYS_sendmmsg && datagram_is_concerned((int)a[0], FAULT_OUT))
 		return real()->sendmmsg((int)a[0], (struct mmsghdr *)a[1], (unsigned int)a[2],
 				(int)a[3]);
-	if (number == SYS_recvmmsg && datagram_concerns((int)a[0]))
+	if (number == SYS_recvmmsg && datagram_is_concerned((int)a[0], FAULT_IN))
 		return real()->recvmmsg((int)a[0], (struct mmsghdr *)a[1], (unsigned int)a[2],
 				(int)a[3], (struct timespec *)a[4]);
 	return below()->syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);

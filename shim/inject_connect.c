@@ -7,6 +7,7 @@
 #include "shim/attempt.h"
 #include "shim/below.h"
 #include "shim/call.h"
+#include "shim/datagram_socket.h"
 #include "shim/endpoint.h"
 #include "shim/held_attempt.h"
 #include "shim/inside.h"
@@ -184,6 +185,16 @@ static int disconnect(const struct attempt *attempt)
 	return result;
 }
 
+/* No attempt: only who it is that datagrams come from. */
+static int connect_datagrams(const struct attempt *attempt)
+{
+	int result = connect_really(attempt);
+
+	if (result == 0)
+		datagram_peer_is(attempt->sight.fd, attempt->address, attempt->length);
+	return result;
+}
+
 int inject_connect(int fd, const struct sockaddr *address, socklen_t length)
 {
 	struct attempt attempt = { .sight.fd = fd, .address = address, .length = length };
@@ -191,6 +202,8 @@ int inject_connect(int fd, const struct sockaddr *address, socklen_t length)
 
 	if (!runtime_is_judging() || inside_is(__builtin_frame_address(0)))
 		return connect_really(&attempt);
+	if (datagram_is(fd))
+		return connect_datagrams(&attempt);
 	if (endpoint_is_disconnect(address, length))
 		return disconnect(&attempt);
 	attempt.sight.now_ns = clock_now_ns();

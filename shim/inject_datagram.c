@@ -7,80 +7,80 @@
 #include "core/clock.h"
 #include "shim/below.h"
 #include "shim/datagram_fate.h"
+#include "shim/datagram_socket.h"
 #include "shim/hold.h"
-#include "shim/inside.h"
 #include "shim/socket_ask.h"
 #include "shim/socket_wait.h"
 #include "shim/vectors.h"
 
-#define LOST_AT_ONCE 64
-#define MOMENT_NS 1000000
+/* What became of one that was lost is seen again after this. */
+#define MOMENT_NS 1000000ull
 
-bool datagram_concerns(int fd)
+static enum fate_kind sends(int fd, const struct sockaddr *address, socklen_t length)
 {
-	struct connection *connection = fd_table_find(fd);
-	enum fd_kind kind = connection ? connection->kind : fd_table_kind(fd);
-
-	return kind == FD_DATAGRAM && fault_rules_have_datagrams(clock_coarse_ns()) &&
-	       !process_is_vfork_child();
-}
-
-static enum fate_kind sends(int fd, const struct msghdr *message)
-{
-	const struct sockaddr *address = message->msg_name;
-	socklen_t length = message->msg_namelen;
-	struct sockaddr_storage peer;
 	int error = errno;
-	struct fate fate;
+	struct fate fate = fate_of_sent(fd, address, length);
 
-	if (!address) {
-		length = socket_peer(fd, &peer);
-		address = (const struct sockaddr *)&peer;
-	}
-	fate = fate_of_sent(fd, address, length);
 	errno = fate.kind == FATE_FAILS ? fate.error : error;
 	return fate.kind;
 }
 
-ssize_t datagram_send(int fd, const struct msghdr *message, int flags)
+ssize_t datagram_send(const struct move *move, const struct sockaddr *address, socklen_t length)
 {
-	switch (sends(fd, message)) {
+	switch (sends(move->fd, address, length)) {
 	case FATE_FAILS:
 		return -1;
 	case FATE_LOST:
-		return (ssize_t)vectors_size(message->msg_iov, message->msg_iovlen);
+		return (ssize_t)move->size;
 	case FATE_TWICE:
-		below()->sendmsg(fd, message, flags);
+		move->make(move, move->vectors, move->count, move->size);
 		break;
 	default:
 		break;
 	}
-	return below()->sendmsg(fd, message, flags);
+	return move->make(move, move->vectors, move->count, move->size);
 }
 
+static bool send_struck(int fd, struct mmsghdr *message, int flags, enum fate_kind kind)
+{
+	const struct msghdr *header = &message->msg_hdr;
+
+	if (kind == FATE_FAILS)
+		return false;
+	if (kind == FATE_TWICE) {
+		below()->sendmmsg(fd, message, 1, flags);
+		return below()->sendmmsg(fd, message, 1, flags) == 1;
+	}
+	message->msg_len = (unsigned int)vectors_size(header->msg_iov, header->msg_iovlen);
+	return true;
+}
+
+/* Those that pass go together, as the program sends them. */
 int datagram_send_many(int fd, struct mmsghdr *messages, unsigned int count, int flags)
 {
-	unsigned int done = 0;
+	unsigned int done = 0, end = 0;
 
 	while (done < count) {
-		ssize_t size = datagram_send(fd, &messages[done].msg_hdr, flags);
+		enum fate_kind kind = FATE_PASSES;
+		int sent = 0;
 
-		if (size < 0)
+		while (end < count && kind == FATE_PASSES) {
+			const struct msghdr *header = &messages[end].msg_hdr;
+
+			kind = sends(fd, header->msg_name, header->msg_namelen);
+			end += kind == FATE_PASSES;
+		}
+		if (done < end)
+			sent = below()->sendmmsg(fd, &messages[done], end - done, flags);
+		if (sent > 0)
+			done += (unsigned int)sent;
+		if (done < end || kind == FATE_PASSES)
 			break;
-		messages[done++].msg_len = (unsigned int)size;
+		if (!send_struck(fd, &messages[done], flags, kind))
+			break;
+		end = ++done;
 	}
 	return done ? (int)done : -1;
-}
-
-/* A lost one is gone; what is doubled comes once more. */
-static void end_next(int fd, enum fate_kind kind)
-{
-	int error = errno;
-
-	if (kind == FATE_LOST)
-		below()->recv(fd, NULL, 0, MSG_DONTWAIT);
-	errno = error;
-	fate_of_next_ends(fd, kind);
 }
 
 static enum fate_kind fail(int error)
@@ -113,31 +113,55 @@ static enum fate_kind receives(int fd, int flags)
 
 	do {
 		int error = is_blocking ? socket_wait(fd, end_ns) : 0;
+		uint32_t readiness;
 		uint64_t due_ns;
 
 		if (error)
 			return fail(error);
-		if (!socket_readiness(fd, POLLIN))
+		readiness = socket_readiness(fd, POLLIN);
+		if (!(readiness & POLLIN))
 			return FATE_PASSES;
-		due_ns = fate_of_next(fd, clock_now_ns(), &fate);
+		/* Told before any data, as the kernel does. */
+		error = readiness & POLLERR ? socket_error(fd) : 0;
+		if (error)
+			return fail(error);
+		fate = fate_of_next(fd, clock_now_ns(), &due_ns);
 		error = due_ns ? wait_until(fd, is_blocking, due_ns, end_ns) : 0;
 		if (error)
 			return fail(error);
-		end_next(fd, fate.kind);
-	} while (fate.kind == FATE_LOST);
+	} while (fate.kind == FATE_LOST && is_blocking);
+	if (fate.kind == FATE_LOST)
+		return fail(EAGAIN);
+	/* A look takes what is an error, and nothing else. */
+	if (!(flags & MSG_PEEK) || fate.kind == FATE_FAILS)
+		fate_of_next_ends(fd, fate.kind);
 	return fate.kind == FATE_FAILS ? fail(fate.error) : fate.kind;
 }
 
-ssize_t datagram_receive(int fd, struct msghdr *message, int flags)
+ssize_t datagram_receive(const struct move *move)
 {
 	enum fate_kind kind = FATE_PASSES;
+	struct move again = *move;
 
-	if (!(flags & (MSG_ERRQUEUE | MSG_PEEK)))
-		kind = receives(fd, flags);
+	if (!(move->flags & MSG_ERRQUEUE))
+		kind = receives(move->fd, move->flags);
 	if (kind == FATE_FAILS)
 		return -1;
 	/* That it stays in the queue makes two of it. */
-	return below()->recvmsg(fd, message, kind == FATE_TWICE ? flags | MSG_PEEK : flags);
+	if (kind == FATE_TWICE)
+		again.flags |= MSG_PEEK;
+	return again.make(&again, again.vectors, again.count, again.size);
+}
+
+static ssize_t make_one(const struct move *move, const struct iovec *vectors, size_t count,
+		size_t size)
+{
+	struct mmsghdr *message = (struct mmsghdr *)(uintptr_t)move->arguments;
+
+	(void)vectors;
+	(void)count;
+	(void)size;
+	return below()->recvmmsg(move->fd, message, 1, move->flags, NULL);
 }
 
 /* As the kernel does, which looks at the time after each. */
@@ -146,17 +170,16 @@ int datagram_receive_many(int fd, struct mmsghdr *messages, unsigned int count, 
 {
 	uint64_t end_ns = timeout ? clock_now_ns() + (uint64_t)timeout->tv_sec * CLOCK_SECOND_NS +
 			(uint64_t)timeout->tv_nsec : 0, rest_ns = 1;
+	struct move move = { .make = make_one, .fd = fd, .flags = flags & ~MSG_WAITFORONE };
 	unsigned int done = 0;
 
 	while (done < count && rest_ns) {
-		ssize_t size = datagram_receive(fd, &messages[done].msg_hdr,
-				flags & ~MSG_WAITFORONE);
-
-		if (size < 0)
+		move.arguments = &messages[done];
+		if (datagram_receive(&move) < 0)
 			break;
-		messages[done++].msg_len = (unsigned int)size;
+		done++;
 		if (flags & MSG_WAITFORONE)
-			flags |= MSG_DONTWAIT;
+			move.flags |= MSG_DONTWAIT;
 		if (timeout)
 			rest_ns = clock_elapsed_ns(clock_now_ns(), end_ns);
 	}
@@ -165,22 +188,18 @@ int datagram_receive_many(int fd, struct mmsghdr *messages, unsigned int count, 
 	return done ? (int)done : -1;
 }
 
-/* What is lost is so before anyone is told of it: to libuv's programs readiness with nothing there
- * is the end of the socket. What comes after is told when it is given back. */
+/* To look would take an error away. What is lost the program shall not be told of: it would wait
+ * for it. */
 struct hold_times datagram_hold(int fd, uint32_t events, uint64_t now_ns)
 {
 	struct hold_times times = { 0, 0 };
-	struct fate fate;
 
-	for (int i = 0; i < LOST_AT_ONCE && (events & EPOLLIN || fate_is_known(fd)); i++) {
-		times.in_ns = fate_of_next(fd, now_ns, &fate);
-		if (times.in_ns || fate.kind != FATE_LOST || !fate_is_known(fd))
-			return times;
-		end_next(fd, FATE_LOST);
-		if (!socket_readiness(fd, POLLIN))
-			break;
-	}
-	if (events & EPOLLIN)
+	if (events & EPOLLERR)
+		return times;
+	if (!(events & EPOLLIN))
+		times.in_ns = fate_is_held(fd, now_ns);
+	else if (datagram_is_concerned(fd, FAULT_IN) &&
+			fate_of_next(fd, now_ns, &times.in_ns).kind == FATE_LOST)
 		times.in_ns = now_ns + MOMENT_NS;
 	return times;
 }

@@ -12,14 +12,13 @@
 #include <sys/types.h>
 #include <time.h>
 
+#include "shim/passage.h"
 #include "shim/withheld.h"
 
-/* Is fd a datagram socket, and is there a rule about such? */
-bool datagram_concerns(int fd);
-
-/* As sendmsg(), recvmsg() and the like, on such a socket. The message can be read. */
-ssize_t datagram_send(int fd, const struct msghdr *message, int flags);
-ssize_t datagram_receive(int fd, struct msghdr *message, int flags);
+/* As the call that the program made, on a socket that datagram_is_concerned(); address NULL: to its
+ * peer. Messages can be read. */
+ssize_t datagram_send(const struct move *move, const struct sockaddr *address, socklen_t length);
+ssize_t datagram_receive(const struct move *move);
 int datagram_send_many(int fd, struct mmsghdr *messages, unsigned int count, int flags);
 int datagram_receive_many(int fd, struct mmsghdr *messages, unsigned int count, int flags,
 		struct timespec *timeout);

@@ -2,6 +2,7 @@
 #include "shim/inject_receive.h"
 
 #include "shim/below.h"
+#include "shim/datagram_socket.h"
 #include "shim/inject_datagram.h"
 #include "shim/passage.h"
 #include "shim/vectors.h"
@@ -13,25 +14,6 @@ struct from {
 	struct sockaddr *address;
 	socklen_t *length;
 };
-
-static const struct from no_sender;
-
-/* The call as a message. */
-static ssize_t receive_datagram(int fd, struct iovec *vectors, size_t count, int flags,
-		struct from from)
-{
-	struct msghdr message = {
-		.msg_name = from.address,
-		.msg_namelen = from.address && from.length ? *from.length : 0,
-		.msg_iov = vectors,
-		.msg_iovlen = count,
-	};
-	ssize_t result = datagram_receive(fd, &message, flags);
-
-	if (result >= 0 && from.address && from.length)
-		*from.length = message.msg_namelen;
-	return result;
-}
 
 static struct move receiving(move_make *make, int fd, const struct iovec *vectors, size_t count,
 		int flags)
@@ -47,10 +29,23 @@ static struct move receiving(move_make *make, int fd, const struct iovec *vector
 	};
 }
 
+static bool is_datagram(int fd, const struct slot *slot)
+{
+	return !slot && datagram_is_concerned(fd, FAULT_IN);
+}
+
+/* With flags (of a datagram that comes twice) it is another call. */
 static ssize_t make_read(const struct move *move, const struct iovec *vectors, size_t count,
 		size_t size)
 {
+	struct msghdr message = {
+		.msg_iov = (struct iovec *)(uintptr_t)vectors,
+		.msg_iovlen = count,
+	};
+
 	(void)size;
+	if (move->flags)
+		return below()->recvmsg(move->fd, &message, move->flags);
 	return count == 1 ? below()->read(move->fd, vectors->iov_base, vectors->iov_len)
 			  : below()->readv(move->fd, vectors, (int)count);
 }
@@ -60,13 +55,12 @@ static ssize_t inject_read(int fd, void *data, size_t size)
 	struct connection *connection;
 	struct slot *slot = passage_find(fd, &connection);
 	struct iovec vector = { data, size };
-	struct move move;
+	struct move move = receiving(make_read, fd, &vector, 1, 0);
 
-	if (!slot && datagram_concerns(fd))
-		return receive_datagram(fd, &vector, 1, 0, no_sender);
-	if (!slot || !vectors_size(&vector, 1))
+	if (is_datagram(fd, slot))
+		return datagram_receive(&move);
+	if (!slot || !move.size)
 		return below()->read(fd, data, size);
-	move = receiving(make_read, fd, &vector, 1, 0);
 	return passage_move(&move, connection, slot);
 }
 
@@ -82,15 +76,12 @@ static ssize_t inject_readv(int fd, const struct iovec *vectors, int count)
 {
 	struct connection *connection;
 	struct slot *slot = passage_find(fd, &connection);
-	struct move move;
+	struct move move = receiving(make_read, fd, vectors, (size_t)count, 0);
 
-	if (!slot && vectors_may_be_read(vectors, (size_t)count) && datagram_concerns(fd))
-		return receive_datagram(fd, (struct iovec *)(uintptr_t)vectors, (size_t)count, 0,
-				no_sender);
-	if (!slot || !vectors_may_be_read(vectors, (size_t)count) ||
-			!vectors_size(vectors, (size_t)count))
+	if (vectors_may_be_read(vectors, (size_t)count) && is_datagram(fd, slot))
+		return datagram_receive(&move);
+	if (!slot || !move.size)
 		return below()->readv(fd, vectors, count);
-	move = receiving(make_read, fd, vectors, (size_t)count, 0);
 	return passage_move(&move, connection, slot);
 }
 
@@ -112,14 +103,13 @@ static ssize_t inject_recvfrom(int fd, void *data, size_t size, int flags, struc
 	struct slot *slot = passage_find(fd, &connection);
 	struct iovec vector = { data, size };
 	struct from from = { address, length };
-	struct move move;
+	struct move move = receiving(make_recvfrom, fd, &vector, 1, flags);
 
-	if (!slot && datagram_concerns(fd))
-		return receive_datagram(fd, &vector, 1, flags, from);
-	if (!slot || !vectors_size(&vector, 1) || flags & MSG_NO_STREAM)
-		return below()->recvfrom(fd, data, size, flags, address, length);
-	move = receiving(make_recvfrom, fd, &vector, 1, flags);
 	move.arguments = &from;
+	if (is_datagram(fd, slot))
+		return datagram_receive(&move);
+	if (!slot || !move.size || flags & MSG_NO_STREAM)
+		return below()->recvfrom(fd, data, size, flags, address, length);
 	return passage_move(&move, connection, slot);
 }
 
@@ -136,13 +126,12 @@ static ssize_t inject_recv(int fd, void *data, size_t size, int flags)
 	struct connection *connection;
 	struct slot *slot = passage_find(fd, &connection);
 	struct iovec vector = { data, size };
-	struct move move;
+	struct move move = receiving(make_recv, fd, &vector, 1, flags);
 
-	if (!slot && datagram_concerns(fd))
-		return receive_datagram(fd, &vector, 1, flags, no_sender);
-	if (!slot || !vectors_size(&vector, 1) || flags & MSG_NO_STREAM)
+	if (is_datagram(fd, slot))
+		return datagram_receive(&move);
+	if (!slot || !move.size || flags & MSG_NO_STREAM)
 		return below()->recv(fd, data, size, flags);
-	move = receiving(make_recv, fd, &vector, 1, flags);
 	return passage_move(&move, connection, slot);
 }
 
@@ -187,13 +176,14 @@ static ssize_t inject_recvmsg(int fd, struct msghdr *message, int flags)
 	struct slot *slot = passage_find(fd, &connection);
 	struct move move;
 
-	if (!slot && pointer_may_be_read(message) && datagram_concerns(fd))
-		return datagram_receive(fd, message, flags);
-	if (!slot || flags & MSG_NO_STREAM || !pointer_may_be_read(message) ||
-			!vectors_size(message->msg_iov, message->msg_iovlen))
+	if (!pointer_may_be_read(message))
 		return below()->recvmsg(fd, message, flags);
 	move = receiving(make_recvmsg, fd, message->msg_iov, message->msg_iovlen, flags);
 	move.arguments = message;
+	if (is_datagram(fd, slot))
+		return datagram_receive(&move);
+	if (!slot || flags & MSG_NO_STREAM || !move.size)
+		return below()->recvmsg(fd, message, flags);
 	return passage_move(&move, connection, slot);
 }
 
@@ -212,8 +202,7 @@ static int inject_recvmmsg(int fd, struct mmsghdr *messages, unsigned int count,
 	struct slot *slot = passage_find(fd, &connection);
 	ssize_t result;
 
-	if (!slot && count && pointer_may_be_read(messages) && is_timeout(timeout) &&
-			datagram_concerns(fd))
+	if (count && pointer_may_be_read(messages) && is_timeout(timeout) && is_datagram(fd, slot))
 		return datagram_receive_many(fd, messages, count, flags, timeout);
 	if (!slot || !count || flags & MSG_NO_STREAM || !pointer_may_be_read(messages))
 		return below()->recvmmsg(fd, messages, count, flags, timeout);

@@ -2,6 +2,7 @@
 #include "shim/inject_send.h"
 
 #include "shim/below.h"
+#include "shim/datagram_socket.h"
 #include "shim/inject_connect.h"
 #include "shim/inject_datagram.h"
 #include "shim/passage.h"
@@ -11,8 +12,6 @@ struct to {
 	const struct sockaddr *address;
 	socklen_t length;
 };
-
-static const struct to peer;
 
 static struct move sending(move_make *make, int fd, const struct iovec *vectors, size_t count,
 		int flags)
@@ -33,18 +32,9 @@ static bool is_data(const void *data, size_t size)
 	return (ssize_t)size > 0 && pointer_may_be_read(data);
 }
 
-/* The call as a message. */
-static ssize_t send_datagram(int fd, const struct iovec *vectors, size_t count, int flags,
-		struct to to)
+static bool is_datagram(int fd, const struct slot *slot)
 {
-	struct msghdr message = {
-		.msg_name = (void *)(uintptr_t)to.address,
-		.msg_namelen = to.length,
-		.msg_iov = (struct iovec *)(uintptr_t)vectors,
-		.msg_iovlen = count,
-	};
-
-	return datagram_send(fd, &message, flags);
+	return !slot && datagram_is_concerned(fd, FAULT_OUT);
 }
 
 static ssize_t make_write(const struct move *move, const struct iovec *vectors, size_t count,
@@ -60,13 +50,12 @@ static ssize_t inject_write(int fd, const void *data, size_t size)
 	struct connection *connection;
 	struct slot *slot = passage_find(fd, &connection);
 	struct iovec vector = { (void *)(uintptr_t)data, size };
-	struct move move;
+	struct move move = sending(make_write, fd, &vector, 1, 0);
 
-	if (!slot && datagram_concerns(fd))
-		return send_datagram(fd, &vector, 1, 0, peer);
+	if (is_datagram(fd, slot))
+		return datagram_send(&move, NULL, 0);
 	if (!slot || !is_data(data, size))
 		return below()->write(fd, data, size);
-	move = sending(make_write, fd, &vector, 1, 0);
 	return passage_move(&move, connection, slot);
 }
 
@@ -74,13 +63,12 @@ static ssize_t inject_writev(int fd, const struct iovec *vectors, int count)
 {
 	struct connection *connection;
 	struct slot *slot = passage_find(fd, &connection);
-	struct move move;
+	struct move move = sending(make_write, fd, vectors, (size_t)count, 0);
 
-	if (!slot && vectors_may_be_read(vectors, (size_t)count) && datagram_concerns(fd))
-		return send_datagram(fd, vectors, (size_t)count, 0, peer);
-	if (!slot || !vectors_size(vectors, (size_t)count))
+	if (vectors_may_be_read(vectors, (size_t)count) && is_datagram(fd, slot))
+		return datagram_send(&move, NULL, 0);
+	if (!slot || !move.size)
 		return below()->writev(fd, vectors, count);
-	move = sending(make_write, fd, vectors, (size_t)count, 0);
 	return passage_move(&move, connection, slot);
 }
 
@@ -100,9 +88,9 @@ static ssize_t inject_sendto(int fd, const void *data, size_t size, int flags,
 {
 	struct iovec vector = { (void *)(uintptr_t)data, size };
 	struct to to = { address, length };
+	struct move move = sending(make_sendto, fd, &vector, 1, flags);
 	struct connection *connection;
 	struct slot *slot;
-	struct move move;
 
 	if (flags & MSG_FASTOPEN && address) {
 		if (!inject_fast_open(fd, address, length))
@@ -110,12 +98,11 @@ static ssize_t inject_sendto(int fd, const void *data, size_t size, int flags,
 		return below()->sendto(fd, data, size, flags, address, length);
 	}
 	slot = passage_find(fd, &connection);
-	if (!slot && datagram_concerns(fd))
-		return send_datagram(fd, &vector, 1, flags, to);
+	move.arguments = &to;
+	if (is_datagram(fd, slot))
+		return datagram_send(&move, address, length);
 	if (!slot || !is_data(data, size) || flags & MSG_OOB)
 		return below()->sendto(fd, data, size, flags, address, length);
-	move = sending(make_sendto, fd, &vector, 1, flags);
-	move.arguments = &to;
 	return passage_move(&move, connection, slot);
 }
 
@@ -132,13 +119,12 @@ static ssize_t inject_send(int fd, const void *data, size_t size, int flags)
 	struct connection *connection;
 	struct slot *slot = passage_find(fd, &connection);
 	struct iovec vector = { (void *)(uintptr_t)data, size };
-	struct move move;
+	struct move move = sending(make_send, fd, &vector, 1, flags);
 
-	if (!slot && datagram_concerns(fd))
-		return send_datagram(fd, &vector, 1, flags, peer);
+	if (is_datagram(fd, slot))
+		return datagram_send(&move, NULL, 0);
 	if (!slot || !is_data(data, size) || flags & MSG_OOB)
 		return below()->send(fd, data, size, flags);
-	move = sending(make_send, fd, &vector, 1, flags);
 	return passage_move(&move, connection, slot);
 }
 
@@ -153,11 +139,6 @@ static ssize_t make_sendmsg(const struct move *move, const struct iovec *vectors
 	return below()->sendmsg(move->fd, &message, move->flags);
 }
 
-static bool is_message(const struct msghdr *message)
-{
-	return pointer_may_be_read(message) && vectors_size(message->msg_iov, message->msg_iovlen);
-}
-
 static ssize_t inject_sendmsg(int fd, const struct msghdr *message, int flags)
 {
 	struct connection *connection;
@@ -170,12 +151,14 @@ static ssize_t inject_sendmsg(int fd, const struct msghdr *message, int flags)
 		return below()->sendmsg(fd, message, flags);
 	}
 	slot = passage_find(fd, &connection);
-	if (!slot && pointer_may_be_read(message) && datagram_concerns(fd))
-		return datagram_send(fd, message, flags);
-	if (!slot || flags & MSG_OOB || !is_message(message))
+	if (!pointer_may_be_read(message))
 		return below()->sendmsg(fd, message, flags);
 	move = sending(make_sendmsg, fd, message->msg_iov, message->msg_iovlen, flags);
 	move.arguments = message;
+	if (is_datagram(fd, slot))
+		return datagram_send(&move, message->msg_name, message->msg_namelen);
+	if (!slot || flags & MSG_OOB || !move.size)
+		return below()->sendmsg(fd, message, flags);
 	return passage_move(&move, connection, slot);
 }
 
@@ -188,7 +171,7 @@ static int inject_sendmmsg(int fd, struct mmsghdr *messages, unsigned int count,
 
 	if (!count || !pointer_may_be_read(messages))
 		return below()->sendmmsg(fd, messages, count, flags);
-	if (datagram_concerns(fd))
+	if (is_datagram(fd, NULL))
 		return datagram_send_many(fd, messages, count, flags);
 	first = &messages[0].msg_hdr;
 	if (flags & MSG_FASTOPEN && first->msg_name) {

@@ -67,6 +67,7 @@ void slot_begin(struct slot *slot, const struct connection *connection, uint32_t
 	atomic_store_explicit(&slot->attempt_due_ns, 0, memory_order_relaxed);
 	atomic_store_explicit(&slot->answer_due_ns, 0, memory_order_relaxed);
 	atomic_store_explicit(&slot->end_due_ns, 0, memory_order_relaxed);
+	atomic_store_explicit(&slot->peer, 0, memory_order_relaxed);
 	atomic_store_explicit(&slot->in_until_ns, 0, memory_order_relaxed);
 	atomic_store_explicit(&slot->out_until_ns, 0, memory_order_relaxed);
 	atomic_store_explicit(&slot->next.kind, FATE_OPEN, memory_order_relaxed);

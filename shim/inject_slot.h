@@ -64,6 +64,11 @@ struct fate_kept {
 	_Atomic uint64_t due_ns;
 };
 
+/* Of a datagram socket: which strikes are about the peer that it is connected to, by index. */
+#define PEER_KNOWN (1u << 31)
+#define PEER_NONE  (1u << 30)
+#define PEER_STRIKES (PEER_NONE - 1)
+
 struct slot {
 	_Atomic uint32_t generation; /* the connection's + 1; 0: never used */
 	_Atomic uint32_t flags;      /* enum slot_flag */
@@ -77,6 +82,7 @@ struct slot {
 	_Atomic uint64_t attempt_due_ns, answer_due_ns, end_due_ns;
 	_Atomic uint64_t in_until_ns, out_until_ns;
 	struct fate_kept next; /* of a datagram socket: of the one that it will receive next */
+	_Atomic uint32_t peer; /* of a datagram socket; 0: not asked yet, PEER_NONE: it has none */
 	struct strike strikes[FAULT_TOGETHER_MAX];
 };
 
@@ -145,9 +151,14 @@ static inline bool slot_has_kind(const struct slot *slot, enum fault_kind kind)
 	return slot_kinds(slot) >> kind & 1;
 }
 
+static inline struct fault_rule *strike_rule(const struct strike *strike)
+{
+	return fault_rule_at(atomic_load_explicit(&strike->rule, memory_order_relaxed));
+}
+
 static inline const struct fault *strike_fault(const struct strike *strike)
 {
-	return &fault_rule_at(atomic_load_explicit(&strike->rule, memory_order_relaxed))->fault;
+	return &strike_rule(strike)->fault;
 }
 
 static inline bool strike_is(const struct strike *strike, enum strike_state state)

@@ -102,6 +102,37 @@ uint64_t socket_timeout_ns(int fd, int option)
 	return (uint64_t)time.tv_sec * CLOCK_SECOND_NS + (uint64_t)time.tv_usec * 1000;
 }
 
+int socket_error(int fd)
+{
+	int error = 0;
+
+	return option_read(fd, SOL_SOCKET, SO_ERROR, &error, sizeof(error)) ? error : 0;
+}
+
+static long receive_nothing(int fd, int flags, struct sockaddr_storage *ret, socklen_t *length)
+{
+	long result;
+
+	if (!own_calls_begin())
+		return -EAGAIN;
+	result = raw_syscall(SYS_recvfrom, fd, 0, 0, flags | MSG_DONTWAIT, (long)ret, (long)length);
+	own_calls_end();
+	return result;
+}
+
+long socket_next_sender(int fd, struct sockaddr_storage *ret)
+{
+	socklen_t length = sizeof(*ret);
+	long result = receive_nothing(fd, MSG_PEEK, ret, &length);
+
+	return result < 0 ? result : (long)length;
+}
+
+void socket_drop_next(int fd)
+{
+	receive_nothing(fd, 0, NULL, NULL);
+}
+
 socklen_t socket_peer(int fd, struct sockaddr_storage *ret)
 {
 	socklen_t length = sizeof(*ret);

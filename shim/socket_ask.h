@@ -29,6 +29,15 @@ uint32_t socket_queued(int fd);
 /* The socket's own SO_RCVTIMEO or SO_SNDTIMEO; 0: none. */
 uint64_t socket_timeout_ns(int fd, int option);
 
+/* The length of the address of whoever sent the datagram that is next, which stays; or a negated
+ * errno: EAGAIN, there is none. Another error is the socket's own (SO_ERROR), and taken. */
+long socket_next_sender(int fd, struct sockaddr_storage *ret);
+/* Takes it. */
+void socket_drop_next(int fd);
+
+/* SO_ERROR, which is taken; 0: none. */
+int socket_error(int fd);
+
 /* 0 where it has no peer. */
 socklen_t socket_peer(int fd, struct sockaddr_storage *ret);
 

@@ -2,8 +2,18 @@
 #include "faults.h"
 
 #include <linux/sockios.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <poll.h>
+#include <signal.h>
+#include <stddef.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <ucontext.h>
+
+#include "shim/own_call.h"
 
 int hook_poll(struct pollfd *entries, nfds_t count, int timeout);
 ssize_t hook_sendto(int fd, const void *data, size_t size, int flags,
@@ -11,6 +21,7 @@ ssize_t hook_sendto(int fd, const void *data, size_t size, int flags,
 ssize_t hook_recvfrom(int fd, void *data, size_t size, int flags, struct sockaddr *address,
 		socklen_t *length);
 
+int hook_sendmmsg(int fd, struct mmsghdr *messages, unsigned int count, int flags);
 int hook_recvmmsg(int fd, struct mmsghdr *messages, unsigned int count, int flags,
 		struct timespec *timeout);
 
@@ -202,4 +213,334 @@ Test(inject_datagram, a_call_for_many_looks_at_its_time)
 	peer_sends("ab");
 	cr_expect_eq(hook_recvmmsg(fd, messages, 2, 0, &none), 1);
 	cr_expect_eq(words[0], 'a');
+}
+
+static struct sockaddr_in closed_port(void)
+{
+	struct sockaddr_in address;
+
+	cr_assert_eq(real()->close(peer_open(SOCK_DGRAM, &address)), 0);
+	return address;
+}
+
+static void connect_to(const struct sockaddr_in *address)
+{
+	cr_assert_eq(hook_connect(fd, (const struct sockaddr *)address, sizeof(*address)), 0);
+}
+
+static void expect_refused(ssize_t result)
+{
+	cr_expect_eq(result, -1);
+	cr_expect_eq(errno, ECONNREFUSED);
+}
+
+static void expect_nothing(void)
+{
+	cr_expect_eq(hear(MSG_DONTWAIT), 0);
+	cr_expect_eq(errno, EAGAIN);
+}
+
+/* What is sent to a closed port comes back as an error of the socket. */
+static void expect_errors_under(const char *rules)
+{
+	struct pollfd entry = { .events = POLLIN };
+	struct sockaddr_in nobody;
+	char word = 'x';
+
+	begin(rules);
+	nobody = closed_port();
+	connect_to(&nobody);
+	cr_expect_eq(hook_send(fd, &word, 1, 0), 1);
+	expect_refused(hook_recv(fd, &word, 1, 0));
+	cr_expect_eq(hook_send(fd, &word, 1, 0), 1);
+	entry.fd = fd;
+	cr_expect_eq(hook_poll(&entry, 1, -1), 1);
+	cr_expect_eq(entry.revents, POLLERR);
+	expect_refused(hook_recv(fd, &word, 1, MSG_DONTWAIT));
+	expect_nothing();
+}
+
+Test(inject_datagram, an_error_of_the_socket_is_told_where_a_rule_is_about_others)
+{
+	expect_errors_under("fault A = 127.0.0.9 proto=udp drop\n");
+}
+
+Test(inject_datagram, and_where_what_comes_is_lost)
+{
+	expect_errors_under("fault A = any proto=udp drop dir=in\n");
+}
+
+Test(inject_datagram, or_late)
+{
+	expect_errors_under("fault A = any proto=udp latency=20ms\n");
+}
+
+Test(inject_datagram, an_error_comes_before_what_is_late)
+{
+	struct sockaddr_in nobody;
+	char word = 'x';
+
+	begin("fault A = 127.0.0.1:PORT proto=udp latency=1h\n");
+	peer_sends("a");
+	expect_nothing();
+	nobody = closed_port();
+	connect_to(&nobody);
+	cr_expect_eq(hook_send(fd, &word, 1, 0), 1);
+	expect_refused(hook_recv(fd, &word, 1, 0));
+}
+
+Test(inject_datagram, what_is_lost_is_not_told_by_poll)
+{
+	struct pollfd entry = { .events = POLLIN };
+
+	begin("fault A = 127.0.0.1:PORT proto=udp drop dir=in calls=1..2\n");
+	entry.fd = fd;
+	peer_sends("ab");
+	cr_expect_eq(hook_poll(&entry, 1, 0), 0);
+	cr_expect_eq(injected(0), 2);
+	peer_sends("c");
+	cr_expect_eq(hook_poll(&entry, 1, -1), 1);
+	cr_expect_eq(hear(0), 'c');
+}
+
+Test(inject_datagram, a_call_that_waits_ends_by_its_own_time_where_all_is_lost)
+{
+	struct timeval limit = { .tv_usec = 50000 };
+
+	begin("fault A = 127.0.0.1:PORT proto=udp drop dir=in\n");
+	cr_assert_eq(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)), 0);
+	peer_sends("ab");
+	cr_expect_eq(hear(0), 0);
+	cr_expect_eq(errno, EAGAIN);
+	cr_expect_eq(injected(0), 2);
+}
+
+Test(inject_datagram, a_look_sees_nothing_that_is_lost)
+{
+	begin("fault A = 127.0.0.1:PORT proto=udp drop dir=in calls=1\n");
+	peer_sends("ab");
+	cr_expect_eq(hear(MSG_PEEK), 'b');
+	cr_expect_eq(hear(MSG_PEEK | MSG_DONTWAIT), 'b');
+	cr_expect_eq(hear(0), 'b');
+	expect_nothing();
+	cr_expect_eq(injected(0), 1);
+}
+
+Test(inject_datagram, and_is_as_late_as_what_it_looks_at)
+{
+	uint64_t began_ns;
+
+	begin("fault A = 127.0.0.1:PORT proto=udp latency=40ms\n");
+	began_ns = clock_now_ns();
+	peer_sends("a");
+	cr_expect_eq(hear(MSG_PEEK), 'a');
+	cr_expect_geq(clock_now_ns() - began_ns, 40 * MS_NS);
+	cr_expect_eq(hear(0), 'a');
+	cr_expect_eq(injected(0), 1);
+}
+
+Test(inject_datagram, nor_does_one_that_does_not_wait_see_what_is_late)
+{
+	begin("fault A = 127.0.0.1:PORT proto=udp latency=1h\n");
+	peer_sends("a");
+	cr_expect_eq(hear(MSG_PEEK | MSG_DONTWAIT), 0);
+	cr_expect_eq(errno, EAGAIN);
+}
+
+Test(inject_datagram, a_look_at_what_is_doubled_makes_no_more_of_it)
+{
+	begin("fault A = 127.0.0.1:PORT proto=udp dup dir=in\n");
+	peer_sends("a");
+	cr_expect_eq(hear(MSG_PEEK), 'a');
+	cr_expect_eq(hear(0), 'a');
+	cr_expect_eq(hear(0), 'a');
+	expect_nothing();
+}
+
+Test(inject_datagram, what_read_takes_comes_twice_too)
+{
+	char word = 0;
+
+	begin("fault A = 127.0.0.1:PORT proto=udp dup dir=in\n");
+	peer_sends("a");
+	cr_expect_eq(hook_read(fd, &word, 1), 1);
+	cr_expect_eq(word, 'a');
+	word = 0;
+	cr_expect_eq(hook_read(fd, &word, 1), 1);
+	cr_expect_eq(word, 'a');
+	expect_nothing();
+}
+
+Test(inject_datagram, what_the_kernel_refuses_it_refuses)
+{
+	struct sockaddr_in sender;
+	char word;
+
+	begin("fault A = 127.0.0.9 proto=udp drop\n");
+	peer_sends("ab");
+	cr_expect_eq(hook_recvfrom(fd, &word, 1, 0, (struct sockaddr *)&sender, (socklen_t *)8),
+			-1);
+	cr_expect_eq(errno, EFAULT);
+	cr_expect_eq(hook_recvfrom(fd, &word, 1, 0, (struct sockaddr *)&sender, NULL), -1);
+	cr_expect_eq(errno, EFAULT);
+}
+
+Test(inject_datagram, many_that_are_sent_at_once_are_struck_one_by_one)
+{
+	char words[] = "abcd";
+	struct iovec vectors[4];
+	struct mmsghdr messages[4] = { 0 };
+
+	begin("fault A = 127.0.0.1:PORT proto=udp drop dir=out calls=2\n"
+	      "fault B = 127.0.0.1:PORT proto=udp dup dir=out calls=3\n");
+	for (size_t i = 0; i < 4; i++) {
+		vectors[i] = (struct iovec){ &words[i], 1 };
+		messages[i].msg_hdr = (struct msghdr){ .msg_name = &listener_address,
+			.msg_namelen = sizeof(listener_address), .msg_iov = &vectors[i],
+			.msg_iovlen = 1 };
+	}
+	cr_expect_eq(hook_sendmmsg(fd, messages, 4, 0), 4);
+	for (size_t i = 0; i < 4; i++)
+		cr_expect_eq(messages[i].msg_len, 1);
+	expect_at_peer("accd");
+}
+
+/* In a child whose system calls are not made, but told. */
+#define CALLS_MAX 8
+
+static long calls[CALLS_MAX];
+static volatile sig_atomic_t call_count;
+
+static void note_call(int signal, siginfo_t *info, void *context)
+{
+	ucontext_t *at = context;
+
+	(void)signal;
+	if (call_count < CALLS_MAX)
+		calls[call_count] = info->si_syscall;
+	call_count++;
+#if defined(__x86_64__)
+	at->uc_mcontext.gregs[REG_RAX] = -EAGAIN;
+#elif defined(__aarch64__)
+	at->uc_mcontext.regs[0] = -EAGAIN;
+#endif
+}
+
+#define TOLD(name) \
+	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##name, 0, 1), \
+			BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_TRAP)
+
+static void tell_calls(void)
+{
+	static struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		TOLD(sendto), TOLD(recvfrom), TOLD(sendmsg), TOLD(recvmsg), TOLD(sendmmsg),
+		TOLD(recvmmsg), TOLD(read), TOLD(write), TOLD(readv), TOLD(writev), TOLD(ppoll),
+		TOLD(fcntl), TOLD(ioctl), TOLD(getsockopt), TOLD(setsockopt), TOLD(getpeername),
+		TOLD(getpid), TOLD(openat),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = { sizeof(code) / sizeof(*code), code };
+	struct sigaction action = { .sa_sigaction = note_call, .sa_flags = SA_SIGINFO };
+
+	if (sigaction(SIGSYS, &action, NULL) || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+			prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+		_exit(99);
+}
+
+static bool made_only(long number)
+{
+	bool is_so = call_count == 1 && calls[0] == number;
+
+	call_count = 0;
+	return is_so;
+}
+
+/* 0, or the number of the call that was not made as it is. */
+static int call_changed(void)
+{
+	struct sockaddr *address = (struct sockaddr *)&listener_address;
+	struct sockaddr_in sender;
+	socklen_t length = sizeof(sender);
+	char word = 'x';
+	struct iovec vector = { &word, 1 };
+	struct mmsghdr message = { .msg_hdr = { .msg_iov = &vector, .msg_iovlen = 1 } };
+
+	tell_calls();
+	hook_recv(fd, &word, 1, 0);
+	if (!made_only(SYS_recvfrom))
+		return 1;
+	hook_recvfrom(fd, &word, 1, 0, (struct sockaddr *)&sender, &length);
+	if (!made_only(SYS_recvfrom))
+		return 2;
+	hook_read(fd, &word, 1);
+	if (!made_only(SYS_read))
+		return 3;
+	hook_recvmmsg(fd, &message, 1, 0, NULL);
+	if (!made_only(SYS_recvmmsg))
+		return 4;
+	hook_send(fd, &word, 1, 0);
+	if (!made_only(SYS_sendto))
+		return 5;
+	hook_sendto(fd, &word, 1, 0, address, sizeof(listener_address));
+	if (!made_only(SYS_sendto))
+		return 6;
+	hook_write(fd, &word, 1);
+	if (!made_only(SYS_write))
+		return 7;
+	hook_sendmmsg(fd, &message, 1, 0);
+	return made_only(SYS_sendmmsg) ? 0 : 8;
+}
+
+static void expect_no_other_call(bool is_filter_seen)
+{
+	pid_t child = fork();
+	int status;
+
+	if (!child) {
+		if (is_filter_seen)
+			own_calls_forbid();
+		_exit(call_changed());
+	}
+	cr_assert_eq(waitpid(child, &status, 0), child);
+	cr_expect_eq(status, 0, "call %d", WEXITSTATUS(status));
+}
+
+Test(inject_datagram, calls_to_a_peer_that_no_rule_names_are_the_programs_own)
+{
+	begin("fault A = 127.0.0.9 proto=udp drop\nfault B = 127.0.0.9 proto=udp latency=1s\n");
+	connect_to(&listener_address);
+	expect_no_other_call(false);
+}
+
+Test(inject_datagram, and_those_that_a_rule_never_strikes)
+{
+	begin("fault A = 127.0.0.1:PORT proto=udp drop 0%\n");
+	connect_to(&listener_address);
+	expect_no_other_call(false);
+	cr_expect_gt(suppressed(0, FAULT_BY_CHANCE), 0);
+}
+
+Test(inject_datagram, and_all_once_a_filter_was_seen)
+{
+	begin("fault A = 127.0.0.1:PORT proto=udp latency=1s\n"
+	      "fault B = 127.0.0.1:PORT proto=udp drop dir=in\n"
+	      "fault C = 127.0.0.1:PORT proto=udp dup dir=in\n");
+	connect_to(&listener_address);
+	expect_no_other_call(true);
+	own_calls_forbid();
+	hook_recv(fd, NULL, 0, MSG_DONTWAIT);
+	cr_expect_gt(suppressed(1, FAULT_BY_MODE), 0);
+}
+
+Test(inject_datagram, then_what_is_sent_is_struck_nevertheless)
+{
+	char word = 'x';
+
+	begin("fault A = 127.0.0.1:PORT proto=udp drop dir=out calls=1\n");
+	connect_to(&listener_address);
+	own_calls_forbid();
+	cr_expect_eq(hook_send(fd, &word, 1, 0), 1);
+	cr_expect_eq(say('y'), 1);
+	expect_at_peer("y");
 }
