@@ -66,8 +66,8 @@ static bool meet_end(struct crossing *crossing, struct strike *strike)
 	return crossing_answer_dead(crossing);
 }
 
-/* Where what it would wait for is there already, too: it could have come a moment later, and whether
- * it has is chance. */
+/* Where what it would wait for is there already, too: it could have come a moment later, and
+ * whether it has is chance. */
 static bool meet_interruption(struct crossing *crossing, struct strike *strike)
 {
 	if (!crossing->sight.is_blocking ||

@@ -345,7 +345,8 @@ bool names_find(const struct address *address, char *ret)
 		if (!used || !place_read(way, &key, names))
 			continue;
 		for (size_t i = 0; i < NAMES_PER_PLACE; i++) {
-			if (names[i] && names[i] >> 32 == last_looked_up && name_get(known->names, names[i], ret))
+			if (names[i] && names[i] >> 32 == last_looked_up &&
+					name_get(known->names, names[i], ret))
 				return true;
 		}
 		if (used > newest_used) {

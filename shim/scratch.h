@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Memory for one wait that is too large for the stack: a few areas, kept and used again. A wait may
- * be left by longjmp, so who takes an area leaves a mark on its own stack: once that is overwritten,
- * or another stands in its place, the area is free again. And so it is once its thread is gone.
+ * be left by longjmp, so who takes an area leaves a mark on its own stack: once that is
+ * overwritten, or another stands in its place, the area is free again. And so it is once its thread
+ * is gone.
  * Async-signal-safe; no allocation once an area is large enough.
  */
 #ifndef SHUNT_SHIM_SCRATCH_H
