@@ -176,11 +176,13 @@ class Drop(_Datagrams):
 		self.assertEqual(self.run_program(command + ['+tries=30']).stdout.strip().splitlines()[-1], '192.0.2.7')
 		self.assertInjected(('F', 1, 1, 'drop'))
 		for way in ('out', 'in'):
+			before = len(self.injections())
 			self.strike(f'drop dir={way}')
 			result = self.run_program(command + ['+tries=2'])
 			self.assertFails(result, 'no servers could be reached', 9)
 			self.assertEqual(len(re.findall('timed out', result.text)), 2, result)
-		self.assertEqual([i['fault'] for i in self.injections()], ['drop'] * 5)
+			self.assertGreater(len(self.injections()), before)
+		self.assertEqual({i['fault'] for i in self.injections()}, {'drop'})
 
 
 class Dup(_Datagrams):
