@@ -102,7 +102,7 @@ static bool is_taken(struct segment *segment, const char *name)
 static int add(const struct request *request)
 {
 	static struct fault fault;
-	char text[FAULT_TEXT_SIZE + 1];
+	char text[FAULT_TEXT_SIZE + 1], span[FAULTS_TEXT_SIZE];
 	uint64_t for_ns, now_ns = clock_now_ns();
 	struct segment *segment;
 
@@ -130,8 +130,7 @@ static int add(const struct request *request)
 	if (is_taken(segment, fault.name))
 		terminal_complain("fault add: a rule of an environment is called %s, too: both "
 				  "strike, and reports do not tell them apart", fault.name);
-	printf("%s: added for %" PRIu64 ".%" PRIu64 "s: %s\n", fault.name, for_ns / 1000000000u,
-			for_ns % 1000000000u / 100000000u, text);
+	printf("%s: added for %s: %s\n", fault.name, faults_span(for_ns, span), text);
 	return 0;
 }
 
@@ -208,9 +207,8 @@ static int clear(const struct request *request)
 	return 0;
 }
 
-static struct {
-	const char *name;
-	char command[16]; /* in complaints */
+static const struct {
+	const char *name, *command; /* as it is called, and in complaints */
 	int (*function)(const struct request *request);
 	bool takes[FAULT_OPTION_COUNT];
 } actions[] = {
@@ -263,8 +261,8 @@ static bool read_request(int argc, char *argv[], size_t action, struct request *
 	const char *value = NULL;
 	int option;
 
-	argv[0] = actions[action].command;
 	command_options_init(&options, fault_options, FAULT_OPTION_COUNT, argc, argv);
+	options.command = actions[action].command;
 	for (;;) {
 		option = command_options_next(&options, &value);
 		if (option == COMMAND_OPTIONS_BAD)

@@ -10,6 +10,7 @@
 #include "cli/child.h"
 #include "cli/command.h"
 #include "cli/describe.h"
+#include "cli/environment.h"
 #include "cli/fault_run.h"
 #include "cli/filter.h"
 #include "cli/given_rules.h"
@@ -49,12 +50,6 @@ struct run {
 	char **command;
 };
 
-static void set_variable(const char *name, const char *value)
-{
-	if (setenv(name, value, 1) != 0)
-		terminal_die_without_memory();
-}
-
 /* "" would be no seed at all, which the library takes for one that is not set. */
 static bool take_seed(const char *value)
 {
@@ -62,7 +57,7 @@ static bool take_seed(const char *value)
 		terminal_complain("run: --seed: expected a whole number, got ''");
 		return false;
 	}
-	set_variable("SHUNT_SEED", value);
+	environment_set_own("SHUNT_SEED", value);
 	return true;
 }
 
@@ -93,10 +88,10 @@ static bool run_take_option(struct run *run, int option, const char *value)
 	case RUN_SEED:
 		return take_seed(value);
 	case RUN_OBSERVE:
-		set_variable("SHUNT_MODE", "observe");
+		environment_set_own("SHUNT_MODE", "observe");
 		return true;
 	case RUN_BACKTRACE:
-		set_variable("SHUNT_BACKTRACE", "1");
+		environment_set_own("SHUNT_BACKTRACE", "1");
 		return true;
 	default:
 		run->is_verbose = run->faults.is_verbose = true;
@@ -132,7 +127,7 @@ static void run_set_seed(void)
 	config.seed = (clock_now_ns() ^ (uint64_t)getpid() << 20) & UINT32_MAX;
 	config.has_seed = true;
 	snprintf(text, sizeof(text), "%" PRIu64, config.seed);
-	set_variable("SHUNT_SEED", text);
+	environment_set_own("SHUNT_SEED", text);
 }
 
 static bool run_may_start(const struct run *run)

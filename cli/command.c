@@ -12,14 +12,15 @@ void command_options_init(struct command_options *options, const struct command_
 		size_t count, int argc, char *argv[])
 {
 	*options = (struct command_options){
-		.table = table, .count = count, .argc = argc, .argv = argv, .next = 1
+		.command = argv[0], .table = table, .count = count, .argc = argc, .argv = argv,
+		.next = 1
 	};
 }
 
 static void complain_unknown(const struct command_options *options, const char *word)
 {
 	const char *names[OPTIONS_MAX];
-	const char *command = options->argv[0];
+	const char *command = options->command;
 	const char *nearest;
 	size_t count = 0;
 
@@ -50,7 +51,7 @@ static bool option_is(const struct command_option *option, const char *word, con
 static bool read_value(struct command_options *options, const struct command_option *option,
 		const char *rest, const char **ret_value)
 {
-	const char *command = options->argv[0];
+	const char *command = options->command;
 
 	if (!option->has_value) {
 		if (*rest == '\0')
@@ -85,7 +86,7 @@ static bool take_once(struct command_options *options, size_t row)
 	options->seen |= 1u << row;
 	if (!is_seen || !option->has_value || option->may_repeat)
 		return true;
-	terminal_complain("%s: expected %s once, got it again", options->argv[0], option->name);
+	terminal_complain("%s: expected %s once, got it again", options->command, option->name);
 	return false;
 }
 
@@ -122,7 +123,7 @@ int command_options_next(struct command_options *options, const char **ret_value
 bool command_operands_fit(const struct command_options *options, int least, int most,
 		const char *expected)
 {
-	const char *command = options->argv[0];
+	const char *command = options->command;
 	int count = options->argc - options->next;
 
 	if (count < least) {

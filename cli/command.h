@@ -27,6 +27,7 @@ struct command_option {
 
 /* Reads options one by one; stops at the first word that is none, or after "--". */
 struct command_options {
+	const char *command; /* in complaints; argv[0], unless it is set to another */
 	const struct command_option *table;
 	size_t count;
 	int argc;

@@ -96,3 +96,9 @@ void environment_finish(struct environment *environment)
 	free(environment->entries);
 	*environment = (struct environment){ 0 };
 }
+
+void environment_set_own(const char *name, const char *value)
+{
+	if (setenv(name, value, 1) != 0)
+		terminal_die_without_memory();
+}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* An environment that is not our own: what a program behind env(1) gets, or what another process
- * began with. */
+ * began with. And what our own children get. */
 #ifndef SHUNT_CLI_ENVIRONMENT_H
 #define SHUNT_CLI_ENVIRONMENT_H
 
@@ -28,5 +28,8 @@ void environment_unset(struct environment *environment, const char *name);
 void environment_unset_all(struct environment *environment, const char *prefix);
 
 void environment_finish(struct environment *environment);
+
+/* Of our own, which what we start gets. */
+void environment_set_own(const char *name, const char *value);
 
 #endif

@@ -5,36 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static uint64_t load(_Atomic uint64_t *word)
-{
-	return atomic_load_explicit(word, memory_order_relaxed);
-}
-
-struct fault_counts fault_counts_of_record(struct fault_record *record)
-{
-	struct fault_counts counts = {
-		.seen = load(&record->seen),
-		.matched = load(&record->matched),
-		.injected = load(&record->injected),
-		.unreported = load(&record->unreported),
-	};
-
-	for (int reason = 0; reason < FAULT_REASON_COUNT; reason++)
-		counts.suppressed[reason] = load(&record->suppressed[reason]);
-	return counts;
-}
-
-struct fault_counts fault_counts_of_view(const struct fault_view *view)
-{
-	struct fault_counts counts = {
-		.seen = view->seen, .matched = view->matched, .injected = view->injected,
-		.unreported = view->unreported,
-	};
-
-	memcpy(counts.suppressed, view->suppressed, sizeof(counts.suppressed));
-	return counts;
-}
-
 uint64_t fault_counts_suppressed(const struct fault_counts *counts)
 {
 	uint64_t sum = 0;

@@ -3,17 +3,9 @@
 #ifndef SHUNT_CLI_FAULT_COUNTS_H
 #define SHUNT_CLI_FAULT_COUNTS_H
 
-#include "core/fault_table.h"
+#include "core/fault_record.h"
 
 #define FAULT_COUNTS_SIZE 256
-
-struct fault_counts {
-	uint64_t seen, matched, injected, unreported;
-	uint64_t suppressed[FAULT_REASON_COUNT];
-};
-
-struct fault_counts fault_counts_of_record(struct fault_record *record);
-struct fault_counts fault_counts_of_view(const struct fault_view *view);
 
 uint64_t fault_counts_suppressed(const struct fault_counts *counts);
 

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/environment.h"
 #include "cli/terminal.h"
 #include "core/clock.h"
 #include "core/injection.h"
@@ -19,18 +20,11 @@
 #define REPORT_VARIABLE "SHUNT_REPORT"
 #define REPLAY_VARIABLE "SHUNT_REPLAY"
 #define RUN_VARIABLE	"SHUNT_RUN"
-#define LINE_SIZE	4096
 #define PATH_ROOM	sizeof(((struct config *)NULL)->report_path)
 
 bool fault_run_stays(const struct fault_run *run, const struct config *config)
 {
 	return run->report || run->requires_hits || (run->is_verbose && config->fault_count > 0);
-}
-
-static void set_variable(const char *name, const char *value)
-{
-	if (setenv(name, value, 1) != 0)
-		terminal_die_without_memory();
 }
 
 /* As the program finds it from wherever it goes. */
@@ -51,7 +45,7 @@ static bool set_path(const char *variable, const char *option, const char *path)
 				option, PATH_ROOM - 1, whole);
 		return false;
 	}
-	set_variable(variable, whole);
+	environment_set_own(variable, whole);
 	return true;
 }
 
@@ -209,7 +203,7 @@ static uint64_t number_run(bool *ret_is_outermost)
 	number = clock_now_ns() << 8 ^ (uint64_t)getpid();
 	number &= INT64_MAX;
 	snprintf(text, sizeof(text), "%" PRIu64, number);
-	set_variable(RUN_VARIABLE, text);
+	environment_set_own(RUN_VARIABLE, text);
 	return number;
 }
 
@@ -267,18 +261,18 @@ static void tell_report(const struct fault_run *run, const struct fault_sum *sum
 				run->report, strerror(errno));
 }
 
-static void tell_replay(const struct fault_run *run, uint64_t injected, char line[LINE_SIZE])
+static void tell_replay(const struct fault_run *run, uint64_t injected, char line[FAULT_TALLY_SIZE])
 {
 	size_t length = strlen(line);
 
-	snprintf(line + length, LINE_SIZE - length, "; replayed %" PRIu64 " of %u", injected,
+	snprintf(line + length, FAULT_TALLY_SIZE - length, "; replayed %" PRIu64 " of %u", injected,
 			run->replay_count);
 }
 
 bool fault_run_end(const struct fault_run *run)
 {
-	char line[LINE_SIZE];
-	struct fault_sum sum = fault_tally_end(&run->tally, line, sizeof(line));
+	char line[FAULT_TALLY_SIZE];
+	struct fault_sum sum = fault_tally_end(&run->tally, line);
 
 	if (run->requires_hits && sum.injected + sum.added == 0) {
 		terminal_complain("run: --require-hits: expected a fault to be injected, got none: "

@@ -6,7 +6,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/fault_counts.h"
 #include "cli/state.h"
 #include "cli/terminal.h"
 #include "core/clock.h"
@@ -70,23 +69,25 @@ bool fault_tally_begin(struct fault_tally *tally, uint64_t run, bool is_required
 	return claim_records(tally, run, is_required);
 }
 
-static void append(char *line, size_t size, const char *name, const char *text)
+static void append(char line[FAULT_TALLY_SIZE], const char *name, const char *text)
 {
 	size_t length = strlen(line);
 
-	snprintf(line + length, size - length, "%s%s: %s", length ? "; " : "", name, text);
+	snprintf(line + length, FAULT_TALLY_SIZE - length, "%s%s: %s", length ? "; " : "", name,
+			text);
 }
 
-static void tell_own(const struct fault_tally *tally, size_t index, char *line, size_t size,
+static void tell_own(const struct fault_tally *tally, size_t index, char line[FAULT_TALLY_SIZE],
 		struct fault_sum *sum)
 {
 	const struct fault *fault = &tally->config->faults[index];
 	struct fault_record *record = tally->records[index];
 	struct fault_counts counts;
-	char text[FAULT_COUNTS_SIZE] = "not counted, as 32 other rules were";
+	char text[FAULT_COUNTS_SIZE];
 
+	snprintf(text, sizeof(text), "not counted, as %d other rules were", FAULT_TABLE_SIZE);
 	if (record && load_key(record) == tally->keys[index]) {
-		counts = fault_counts_of_record(record);
+		counts = fault_record_counts(record);
 		fault_counts_describe(&counts, text);
 		sum->injected += counts.injected;
 		sum->unreported += counts.unreported;
@@ -97,7 +98,7 @@ static void tell_own(const struct fault_tally *tally, size_t index, char *line, 
 	if (fault->has_uid && fault->uid != geteuid())
 		snprintf(text, sizeof(text), "not known, as processes of user %" PRIu32
 				" count by themselves", fault->uid);
-	append(line, size, fault->name, text);
+	append(line, fault->name, text);
 }
 
 /* What it has done since the run began. */
@@ -107,11 +108,11 @@ static uint64_t added_since(const struct fault_tally *tally, uint32_t index,
 	const struct fault_view *before = &tally->added[index];
 
 	if (before->key != view->key || before->began_ns != view->began_ns)
-		return view->injected;
-	return view->injected - before->injected;
+		return view->counts.injected;
+	return view->counts.injected - before->counts.injected;
 }
 
-static void tell_added(const struct fault_tally *tally, char *line, size_t size,
+static void tell_added(const struct fault_tally *tally, char line[FAULT_TALLY_SIZE],
 		struct fault_sum *sum)
 {
 	char name[RULE_NAME_SIZE + 16], text[64];
@@ -128,12 +129,12 @@ static void tell_added(const struct fault_tally *tally, char *line, size_t size,
 		snprintf(name, sizeof(name), "%s, added by hand", view.name);
 		snprintf(text, sizeof(text), "%" PRIu64 " injected meanwhile, in all processes",
 				injected);
-		append(line, size, name, text);
+		append(line, name, text);
 		sum->added += injected;
 	}
 }
 
-struct fault_sum fault_tally_end(const struct fault_tally *tally, char *line, size_t size)
+struct fault_sum fault_tally_end(const struct fault_tally *tally, char line[FAULT_TALLY_SIZE])
 {
 	struct fault_sum sum = { 0 };
 
@@ -141,14 +142,15 @@ struct fault_sum fault_tally_end(const struct fault_tally *tally, char *line, si
 	for (size_t i = 0; tally->table && i < tally->config->fault_count && i < FAULT_TABLE_SIZE;
 			i++) {
 		if (!tally->config->faults[i].target.is_excluded)
-			tell_own(tally, i, line, size, &sum);
+			tell_own(tally, i, line, &sum);
 	}
 	if (tally->table)
-		tell_added(tally, line, size, &sum);
+		tell_added(tally, line, &sum);
 	else
-		snprintf(line, size, "what was injected is not known, as no segment could be "
+		snprintf(line, FAULT_TALLY_SIZE,
+				"what was injected is not known, as no segment could be "
 				"shared");
 	if (line[0] == '\0')
-		snprintf(line, size, "there was no fault rule");
+		snprintf(line, FAULT_TALLY_SIZE, "there was no fault rule");
 	return sum;
 }

@@ -10,8 +10,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "cli/fault_counts.h"
 #include "core/config.h"
 #include "core/fault_table.h"
+
+/* Room for a line about all rules that there may be, and 64 characters more. */
+#define FAULT_TALLY_SIZE (2 * FAULT_TABLE_SIZE * (RULE_NAME_SIZE + FAULT_COUNTS_SIZE + 24) + 64)
 
 struct fault_tally {
 	const struct config *config;
@@ -34,6 +38,6 @@ struct fault_sum {
 };
 
 /* Ends it: each rule into `line`, with "; " between them. */
-struct fault_sum fault_tally_end(const struct fault_tally *tally, char *line, size_t size);
+struct fault_sum fault_tally_end(const struct fault_tally *tally, char line[FAULT_TALLY_SIZE]);
 
 #endif

@@ -26,18 +26,6 @@ static int compare_views(const void *a, const void *b)
 	return (first->began_ns > second->began_ns) - (first->began_ns < second->began_ns);
 }
 
-size_t faults_gather(const struct state *state, uint64_t now_ns, struct fault_view *ret)
-{
-	size_t count = 0;
-
-	for (uint32_t i = 0; state->segment && i < FAULT_TABLE_SIZE; i++) {
-		if (fault_table_read(&state->segment->faults, i, now_ns, &ret[count]))
-			count++;
-	}
-	qsort(ret, count, sizeof(*ret), compare_views);
-	return count;
-}
-
 /* Rules of one run begin one after the other, as it starts. */
 #define ONE_START_NS 1000000000u
 
@@ -59,8 +47,19 @@ static uint64_t latest_start(const struct state *state, uint64_t now_ns)
 	return latest_ns;
 }
 
-/* Rules whose programs run, or did so last. */
-static size_t gather_present(const struct state *state, uint64_t now_ns, struct fault_view *ret)
+/* Is it of a program that runs, or of those that did so last? */
+static bool is_present(const struct fault_view *view, const struct fault_record *record,
+		uint64_t latest_ns, uint64_t now_ns)
+{
+	if (view->is_added)
+		return !view->is_over || is_recent(view->ends_ns, now_ns);
+	return (record && !fault_record_is_forgotten(record, now_ns)) ||
+			is_recent(view->began_ns, now_ns) ||
+			view->began_ns + ONE_START_NS >= latest_ns;
+}
+
+static size_t gather(const struct state *state, uint64_t now_ns, bool is_all,
+		struct fault_view *ret)
 {
 	uint64_t latest_ns = state->segment ? latest_start(state, now_ns) : 0;
 	size_t count = 0;
@@ -68,26 +67,25 @@ static size_t gather_present(const struct state *state, uint64_t now_ns, struct 
 	for (uint32_t i = 0; state->segment && i < FAULT_TABLE_SIZE; i++) {
 		struct fault_table *table = &state->segment->faults;
 		struct fault_view *view = &ret[count];
-		const struct fault_record *record;
-		bool is_used;
 
-		if (!fault_table_read(table, i, now_ns, view))
-			continue;
-		record = fault_table_at(table, i, view->key);
-		is_used = record && !fault_record_is_forgotten(record, now_ns);
-		if (view->is_added ? !view->is_over || is_recent(view->ends_ns, now_ns)
-				   : is_used || is_recent(view->began_ns, now_ns) ||
-					view->began_ns + ONE_START_NS >= latest_ns)
+		if (fault_table_read(table, i, now_ns, view) && (is_all || is_present(view,
+				fault_table_at(table, i, view->key), latest_ns, now_ns)))
 			count++;
 	}
 	qsort(ret, count, sizeof(*ret), compare_views);
 	return count;
 }
 
-static void write_span(uint64_t ns, char *ret)
+size_t faults_gather(const struct state *state, uint64_t now_ns, struct fault_view *ret)
+{
+	return gather(state, now_ns, true, ret);
+}
+
+const char *faults_span(uint64_t ns, char *ret)
 {
 	snprintf(ret, FAULTS_TEXT_SIZE, "%" PRIu64 ".%" PRIu64 "s", ns / 1000000000u,
 			ns % 1000000000u / 100000000u);
+	return ret;
 }
 
 const char *faults_ends_in(const struct fault_view *view, uint64_t now_ns, char *ret)
@@ -97,24 +95,24 @@ const char *faults_ends_in(const struct fault_view *view, uint64_t now_ns, char 
 	else if (!view->is_added)
 		text_copy(ret, FAULTS_TEXT_SIZE, "-");
 	else
-		write_span(clock_elapsed_ns(now_ns, view->ends_ns), ret);
+		faults_span(clock_elapsed_ns(now_ns, view->ends_ns), ret);
 	return ret;
 }
 
 static void add_view(struct columns *columns, const struct fault_view *view, uint64_t now_ns)
 {
-	struct fault_counts counts = fault_counts_of_view(view);
+	const struct fault_counts *counts = &view->counts;
 	char text[FAULT_COUNTS_SIZE];
 
 	columns_add(columns, "%s", view->name);
 	columns_add(columns, "%s", view->text);
-	write_span(clock_elapsed_ns(view->began_ns, now_ns), text);
-	columns_add(columns, "%s ago", text);
+	columns_add(columns, "%s ago",
+			faults_span(clock_elapsed_ns(view->began_ns, now_ns), text));
 	columns_add(columns, "%s", faults_ends_in(view, now_ns, text));
-	columns_add(columns, "%" PRIu64, counts.seen);
-	columns_add(columns, "%" PRIu64, counts.matched);
-	columns_add(columns, "%" PRIu64, counts.injected);
-	fault_counts_reasons(&counts, text);
+	columns_add(columns, "%" PRIu64, counts->seen);
+	columns_add(columns, "%" PRIu64, counts->matched);
+	columns_add(columns, "%" PRIu64, counts->injected);
+	fault_counts_reasons(counts, text);
 	columns_add(columns, "%s", text[0] ? text : "-");
 }
 
@@ -123,7 +121,7 @@ size_t faults_print(const struct state *state, bool shows_all)
 	static struct fault_view views[FAULT_TABLE_SIZE];
 	uint64_t now_ns = clock_now_ns();
 	size_t total = faults_gather(state, now_ns, views);
-	size_t count = shows_all ? total : gather_present(state, now_ns, views);
+	size_t count = shows_all ? total : gather(state, now_ns, false, views);
 	struct columns columns;
 
 	columns_init(&columns, fault_columns, sizeof(fault_columns) / sizeof(fault_columns[0]));

@@ -20,6 +20,9 @@ size_t faults_gather(const struct state *state, uint64_t now_ns, struct fault_vi
  * but the latest, are counted alone. */
 size_t faults_print(const struct state *state, bool shows_all);
 
+/* "23.4s", into `ret` of FAULTS_TEXT_SIZE; returned. */
+const char *faults_span(uint64_t ns, char *ret);
+
 /* "23.4s", "over", or "-" for rules of an environment. Into `ret` of FAULTS_TEXT_SIZE; returned. */
 const char *faults_ends_in(const struct fault_view *view, uint64_t now_ns, char *ret);
 

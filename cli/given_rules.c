@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/environment.h"
 #include "cli/terminal.h"
 #include "core/target.h"
 #include "core/text.h"
@@ -94,8 +95,7 @@ void given_rules_set(struct given_rules *given, struct config *config)
 		struct given_rule *rule = &given->rules[i];
 
 		name_variable(config, rule);
-		if (setenv(rule->variable, rule->text, 1) != 0)
-			terminal_die_without_memory();
+		environment_set_own(rule->variable, rule->text);
 	}
 	config_load(config, environ, NULL);
 }

@@ -120,7 +120,7 @@ static json_t *suppressed_object(const struct fault_view *view)
 
 	for (int reason = FAULT_STRIKES + 1; reason < FAULT_REASON_COUNT; reason++)
 		member_set_number(object, fault_reason_name((enum fault_reason)reason),
-				view->suppressed[reason]);
+				view->counts.suppressed[reason]);
 	return object;
 }
 
@@ -139,10 +139,10 @@ static json_t *fault_object(const struct fault_view *view, uint64_t now_ns)
 	else
 		member_set_null(object, "ends_in_ms");
 	member_set_number(object, "connections", view->connections);
-	member_set_number(object, "seen", view->seen);
-	member_set_number(object, "matched", view->matched);
-	member_set_number(object, "injected", view->injected);
-	member_set_number(object, "unreported", view->unreported);
+	member_set_number(object, "seen", view->counts.seen);
+	member_set_number(object, "matched", view->counts.matched);
+	member_set_number(object, "injected", view->counts.injected);
+	member_set_number(object, "unreported", view->counts.unreported);
 	member_set(object, "suppressed", suppressed_object(view));
 	return object;
 }

@@ -45,6 +45,20 @@ void fault_record_begin_anew(struct fault_record *record, uint64_t now_ns)
 	atomic_store_explicit(&record->began_ns, now_ns, memory_order_relaxed);
 }
 
+struct fault_counts fault_record_counts(const struct fault_record *record)
+{
+	struct fault_counts counts = {
+		.seen = load(&record->seen),
+		.matched = load(&record->matched),
+		.injected = load(&record->injected),
+		.unreported = load(&record->unreported),
+	};
+
+	for (int reason = 0; reason < FAULT_REASON_COUNT; reason++)
+		counts.suppressed[reason] = load(&record->suppressed[reason]);
+	return counts;
+}
+
 static void add_one(_Atomic uint64_t *counter)
 {
 	atomic_fetch_add_explicit(counter, 1, memory_order_relaxed);

@@ -36,6 +36,14 @@ struct fault_record {
 
 static_assert(sizeof(struct fault_record) == 512, "fault layout is shared: bump SEGMENT_VERSION");
 
+/* What it did so far. */
+struct fault_counts {
+	uint64_t seen, matched, injected, unreported;
+	uint64_t suppressed[FAULT_REASON_COUNT];
+};
+
+struct fault_counts fault_record_counts(const struct fault_record *record);
+
 /* Gives a connection its number, from 1. */
 uint32_t fault_record_connection(struct fault_record *record, uint64_t now_ns);
 

@@ -316,12 +316,7 @@ bool fault_table_read(const struct fault_table *table, uint32_t index, uint64_t 
 	ret->began_ns = load(&record->began_ns);
 	ret->ends_ns = load(&record->ends_ns);
 	ret->connections = load(&record->connections);
-	ret->seen = load(&record->seen);
-	ret->matched = load(&record->matched);
-	ret->injected = load(&record->injected);
-	ret->unreported = load(&record->unreported);
-	for (int reason = 0; reason < FAULT_REASON_COUNT; reason++)
-		ret->suppressed[reason] = load(&record->suppressed[reason]);
+	ret->counts = fault_record_counts(record);
 	/* It may have been given to another rule meanwhile. */
 	if (atomic_load_explicit(&record->key, memory_order_relaxed) != ret->key)
 		return false;

@@ -50,8 +50,8 @@ struct fault_record *fault_table_at(struct fault_table *table, uint32_t index, u
 struct fault_view {
 	char name[RULE_NAME_SIZE];
 	char text[FAULT_TEXT_SIZE];
-	uint64_t key, began_ns, ends_ns, connections, seen, matched, injected, unreported;
-	uint64_t suppressed[FAULT_REASON_COUNT];
+	uint64_t key, began_ns, ends_ns, connections;
+	struct fault_counts counts;
 	bool is_added; /* by hand */
 	bool is_over;  /* added, and its time has passed */
 };

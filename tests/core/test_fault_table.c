@@ -140,7 +140,7 @@ Test(fault_table, what_has_just_ended_yields_after_what_was_forgotten)
 	cr_expect_eq(claim("NEW", "redis refuse", 7, NOW + 6 * SECOND), forgotten);
 	cr_assert(fault_table_read(&table, 0, NOW + 6 * SECOND, &view));
 	cr_expect_str_eq(view.name, "ADDED");
-	cr_expect(view.is_over && view.seen == 1);
+	cr_expect(view.is_over && view.counts.seen == 1);
 	cr_expect_eq(claim("NEWER", "redis refuse", 7, NOW + 6 * SECOND), &table.records[0]);
 }
 
@@ -203,7 +203,7 @@ Test(fault_table, the_record_of_a_run_that_is_over_can_be_read_until_it_is_neede
 	cr_expect_null(claim("B", "redis refuse", 99, NOW));
 	fault_record_forget(over);
 	cr_assert(fault_table_read(&table, (uint32_t)(over - table.records), NOW, &view));
-	cr_expect_eq(view.seen, 1);
+	cr_expect_eq(view.counts.seen, 1);
 	cr_expect_eq(claim("B", "redis refuse", 99, NOW), over);
 	cr_expect_eq(over->seen, 0);
 	cr_expect_null(claim("C", "redis refuse", 99, NOW));

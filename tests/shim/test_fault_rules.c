@@ -48,7 +48,9 @@ static void nothing_is_counted_for_others(void)
 	for (uint32_t i = 0; i < FAULT_TABLE_SIZE; i++) {
 		cr_assert(fault_table_read(&runtime.segment->faults, i, 0, &view));
 		cr_expect_str_eq(view.name, "OTHER");
-		cr_expect_eq(view.connections + view.seen + view.matched + view.injected, 0);
+		cr_expect_eq(view.connections + view.counts.seen + view.counts.matched +
+						view.counts.injected,
+				0);
 	}
 }
 
