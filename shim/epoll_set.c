@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "shim/epoll_set.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <sys/epoll.h>
@@ -15,6 +17,7 @@
 #define SEEN_MAX 1024
 
 static _Atomic uint64_t seen[SEEN_MAX / 64]; /* a bit for each set by a number below */
+static _Atomic bool is_one_missing; /* by another number */
 
 /* Readiness that is known to nobody: an edge that told of it may be spent (hold_again()). */
 static void report_anew(int set, int fd, uint32_t events, uint64_t data)
@@ -51,6 +54,13 @@ static void record(int set, int fd, uint32_t events, uint64_t data)
 	registrations_unlock(fd, signals);
 }
 
+/* Whatever was recorded by its number was another's. */
+static void begin(int set)
+{
+	registrations_forget(set);
+	fd_table_set(set, FD_EPOLL);
+}
+
 bool epoll_set_know(int set)
 {
 	enum fd_kind kind = fd_table_kind(set);
@@ -59,12 +69,27 @@ bool epoll_set_know(int set)
 		return true;
 	if (kind != FD_OTHER || (uint32_t)set >= fd_table.size || !own_calls_begin())
 		return false;
-	registrations_forget(set);
 	/* First, and then read: what another thread registers from now on is not overwritten. */
-	fd_table_set(set, FD_EPOLL);
-	fdinfo_each(set, record);
+	begin(set);
+	if (!fdinfo_each(set, record)) {
+		epoll_set_saw(set);
+		if ((uint32_t)set >= SEEN_MAX)
+			atomic_store_explicit(&is_one_missing, true, memory_order_relaxed);
+	}
 	own_calls_end();
 	return true;
+}
+
+void epoll_set_born(int set)
+{
+	if (!registrations.all || fd_table_kind(set) != FD_OTHER ||
+			(uint32_t)set >= fd_table.size || !own_calls_begin())
+		return;
+	begin(set);
+	if ((uint32_t)set < SEEN_MAX)
+		atomic_fetch_and_explicit(&seen[set / 64], ~(UINT64_C(1) << (uint32_t)set % 64),
+				memory_order_relaxed);
+	own_calls_end();
 }
 
 void epoll_set_saw(int set)
@@ -76,14 +101,36 @@ void epoll_set_saw(int set)
 		atomic_fetch_or_explicit(&seen[set / 64], bit, memory_order_relaxed);
 }
 
-void epoll_sets_know_seen(void)
+/* Now, or is there nothing to know? */
+static bool know_seen(int set)
 {
-	for (uint32_t i = 0; i < SEEN_MAX / 64; i++) {
-		uint64_t bits = 0;
+	enum fd_kind kind = fd_table_kind(set);
 
-		if (atomic_load_explicit(&seen[i], memory_order_relaxed))
-			bits = atomic_exchange_explicit(&seen[i], 0, memory_order_relaxed);
-		for (; bits; bits &= bits - 1)
-			epoll_set_know((int)(i * 64) + __builtin_ctzll(bits));
+	if ((kind != FD_EPOLL && kind != FD_OTHER) ||
+			raw_syscall(SYS_fcntl, set, F_GETFD, 0, 0, 0, 0) == -EBADF)
+		return true;
+	if (kind == FD_OTHER)
+		begin(set);
+	return fdinfo_each(set, record);
+}
+
+bool epoll_sets_know_seen(void)
+{
+	bool is_all = !atomic_load_explicit(&is_one_missing, memory_order_relaxed);
+
+	for (uint32_t i = 0; i < SEEN_MAX / 64; i++) {
+		uint64_t bits = atomic_load_explicit(&seen[i], memory_order_relaxed);
+
+		for (; bits; bits &= bits - 1) {
+			if (!own_calls_begin())
+				return false;
+			if (know_seen((int)(i * 64) + __builtin_ctzll(bits)))
+				atomic_fetch_and_explicit(&seen[i], ~(bits & -bits),
+						memory_order_relaxed);
+			else
+				is_all = false;
+			own_calls_end();
+		}
 	}
+	return is_all;
 }

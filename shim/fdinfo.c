@@ -71,7 +71,7 @@ static bool line_is_whole(const struct line *line)
 	return line->field == 3 || (line->field == 2 && line->is_inside);
 }
 
-void fdinfo_each(int set, void (*each)(int set, int fd, uint32_t events, uint64_t data))
+bool fdinfo_each(int set, void (*each)(int set, int fd, uint32_t events, uint64_t data))
 {
 	/* These the kernel adds by itself. */
 	const uint32_t added = EPOLLERR | EPOLLHUP;
@@ -82,7 +82,7 @@ void fdinfo_each(int set, void (*each)(int set, int fd, uint32_t events, uint64_
 	path_write(path, set);
 	file = raw_syscall(SYS_openat, AT_FDCWD, (long)path, O_RDONLY | O_CLOEXEC, 0, 0, 0);
 	if (file < 0)
-		return;
+		return false;
 	while ((size = raw_syscall(SYS_read, file, (long)text, sizeof(text), 0, 0, 0)) > 0) {
 		for (long i = 0; i < size; i++) {
 			if (text[i] != '\n') {
@@ -96,4 +96,5 @@ void fdinfo_each(int set, void (*each)(int set, int fd, uint32_t events, uint64_
 		}
 	}
 	raw_syscall(SYS_close, file, 0, 0, 0, 0, 0);
+	return size == 0;
 }

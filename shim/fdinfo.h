@@ -3,10 +3,11 @@
 #ifndef SHUNT_SHIM_FDINFO_H
 #define SHUNT_SHIM_FDINFO_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
-/* Calls `each` for all that is registered in the set, as far as it can be read. Has a descriptor
- * for that moment, which closes over exec. */
-void fdinfo_each(int set, void (*each)(int set, int fd, uint32_t events, uint64_t data));
+/* Calls `each` for all that is registered in the set. False: it cannot be read (no /proc, no
+ * descriptor left). Has a descriptor for that moment, which closes over exec. */
+bool fdinfo_each(int set, void (*each)(int set, int fd, uint32_t events, uint64_t data));
 
 #endif

@@ -9,6 +9,7 @@
 #include "shim/call.h"
 #include "shim/datagram_socket.h"
 #include "shim/deadline.h"
+#include "shim/epoll_set.h"
 #include "shim/holder.h"
 #include "shim/inject.h"
 #include "shim/inject_slot.h"
@@ -47,6 +48,13 @@ void gate_born_other(int fd)
 {
 	if (runtime_is_judging())
 		call_end(fd_table_set(fd, FD_OTHER));
+}
+
+void gate_born_set(int set)
+{
+	gate_born_other(set);
+	if (runtime_is_judging() && holds_are_recorded())
+		epoll_set_born(set);
 }
 
 void gate_close(int fd)

@@ -16,6 +16,9 @@ void gate_born(int fd, int domain, int type);
  */
 void gate_born_other(int fd);
 
+/* epoll_create(): an empty set. */
+void gate_born_set(int set);
+
 /* Before the real close(): settles the call if this is the last descriptor, and forgets fd. */
 void gate_close(int fd);
 

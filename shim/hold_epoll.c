@@ -82,7 +82,7 @@ int hold_epoll_ctl(int set, int operation, int fd, struct epoll_event *event)
 
 	if (process_is_vfork_child() || !is_readable(operation, event))
 		return below()->epoll_ctl(set, operation, fd, event);
-	if (!holds_are_expected()) {
+	if (!holds_are_recorded()) {
 		epoll_set_saw(set);
 		return below()->epoll_ctl(set, operation, fd, event);
 	}
@@ -154,8 +154,8 @@ static int events_told(int set, struct epoll_event *events, int count, uint64_t 
 /* Is what comes from it looked at? */
 static bool is_known(int set)
 {
-	if (holds_are_expected())
-		return epoll_set_know(set);
+	if (holds_are_recorded())
+		return epoll_set_know(set) && holds_are_expected();
 	epoll_set_saw(set);
 	return false;
 }
@@ -209,14 +209,19 @@ static int waited(const struct question *question, uint64_t duration_ns)
 }
 
 /* Without threads, nothing that is held comes to be in the midst of a wait. */
-static bool passes(void)
+static bool passes(int set)
 {
-	return (!holds_are_expected() && __libc_single_threaded) || process_is_vfork_child();
+	if (process_is_vfork_child())
+		return true;
+	if (!__libc_single_threaded || holds_are_expected())
+		return false;
+	is_known(set);
+	return true;
 }
 
 int hold_epoll_wait(int set, struct epoll_event *events, int room, int timeout)
 {
-	if (passes())
+	if (passes(set))
 		return below()->epoll_wait(set, events, room, timeout);
 	return waited(&(struct question){ set, events, room, NULL, PLAIN },
 			hold_wait_of_ms(timeout));
@@ -225,7 +230,7 @@ int hold_epoll_wait(int set, struct epoll_event *events, int room, int timeout)
 int hold_epoll_pwait(int set, struct epoll_event *events, int room, int timeout,
 		const sigset_t *mask)
 {
-	if (passes())
+	if (passes(set))
 		return below()->epoll_pwait(set, events, room, timeout, mask);
 	return waited(&(struct question){ set, events, room, mask, MASKED },
 			hold_wait_of_ms(timeout));
@@ -236,7 +241,7 @@ int hold_epoll_pwait2(int set, struct epoll_event *events, int room,
 {
 	uint64_t duration_ns;
 
-	if (passes() || (timeout && !pointer_may_be_read(timeout)) ||
+	if (passes(set) || (timeout && !pointer_may_be_read(timeout)) ||
 			!hold_wait_of_timespec(timeout, &duration_ns))
 		return below()->epoll_pwait2(set, events, room, timeout, mask);
 	return waited(&(struct question){ set, events, room, mask, PRECISE }, duration_ns);

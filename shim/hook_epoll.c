@@ -2,7 +2,25 @@
 /* An epoll set concerns nobody but faults, which stand beneath real() (shim/hold.h). */
 #include <sys/epoll.h>
 
+#include "shim/gate_lifetime.h"
 #include "shim/real.h"
+
+static int born(int set)
+{
+	if (set >= 0)
+		gate_born_set(set);
+	return set;
+}
+
+HOOK(int, epoll_create, (int size))
+{
+	return born(real()->epoll_create(size));
+}
+
+HOOK(int, epoll_create1, (int flags))
+{
+	return born(real()->epoll_create1(flags));
+}
 
 HOOK(int, epoll_ctl, (int set, int operation, int fd, struct epoll_event *event))
 {

@@ -77,6 +77,18 @@ static void install(void)
 	atomic_store_explicit(&inject_is_on, true, memory_order_release);
 }
 
+static void take_up(void)
+{
+	uint32_t count = fault_rules_count();
+
+	if (count)
+		install();
+	for (uint32_t i = 0; i < count; i++) {
+		if (slot_kind_holds(fault_rule_at(i)->fault.kind))
+			holds_record();
+	}
+}
+
 void inject_start(const char *program)
 {
 	fault_report_start(runtime.config.report_path, runtime.config.replay_path);
@@ -84,8 +96,7 @@ void inject_start(const char *program)
 		log_line("faults are off: no memory");
 		return;
 	}
-	if (fault_rules_count())
-		install();
+	take_up();
 }
 
 /* Out of line: rules are read here, and gate_connect() is flat. */
@@ -94,8 +105,7 @@ __attribute__((noinline)) void inject_refresh(void)
 	int error = errno;
 
 	fault_rules_refresh(clock_now_ns());
-	if (fault_rules_count())
-		install();
+	take_up();
 	errno = error;
 }
 

@@ -92,6 +92,12 @@ struct strike *slot_room(struct slot *slot)
 	return strike;
 }
 
+/* A silence does where the kernel will not keep it. */
+bool slot_kind_holds(enum fault_kind kind)
+{
+	return kind == FAULT_HANG || KINDS_HELD >> kind & 1;
+}
+
 void slot_add(struct slot *slot, const struct strike *strike)
 {
 	if (KINDS_HELD >> strike_fault(strike)->kind & 1)

@@ -95,6 +95,9 @@ struct sight {
 	bool is_blocking; /* the call waits by itself: nothing needs to be held */
 };
 
+/* May such a rule hold readiness back? */
+bool slot_kind_holds(enum fault_kind kind);
+
 /* Memory for as many slots as fd_table has connections. False without it. */
 bool slots_start(void);
 

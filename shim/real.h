@@ -76,6 +76,8 @@
 	SYMBOL(__ppoll_chk, NO_CALL) \
 	SYMBOL(select, NO_CALL) \
 	SYMBOL(pselect, NO_CALL) \
+	SYMBOL(epoll_create, NO_CALL) \
+	SYMBOL(epoll_create1, SYS_epoll_create1) \
 	SYMBOL(epoll_ctl, SYS_epoll_ctl) \
 	SYMBOL(epoll_wait, NO_CALL) \
 	SYMBOL(epoll_pwait, NO_CALL) \

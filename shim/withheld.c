@@ -34,19 +34,31 @@ bool withheld_start(hold_ask *ask)
 	return registrations_start();
 }
 
-_Atomic bool withheld_is_expected;
+_Atomic bool withheld_is_recorded, withheld_is_expected;
+
+void holds_record(void)
+{
+	if (!holds_are_recorded())
+		atomic_store_explicit(&withheld_is_recorded, true, memory_order_release);
+}
 
 void holds_expect(void)
 {
+	holds_record();
 	if (!holds_are_expected())
 		atomic_store_explicit(&withheld_is_expected, true, memory_order_release);
 }
 
-bool hold_is_possible(void)
+static bool may_be_given_back(void)
 {
 	if (own_calls_are_forbidden() || process_is_vfork_child())
 		return false;
 	return runtime.config.timer != TIMER_OFF || __libc_single_threaded;
+}
+
+bool hold_is_possible(void)
+{
+	return may_be_given_back() && epoll_sets_know_seen();
 }
 
 struct hold_times withheld_ask(int fd, uint32_t events, uint64_t now_ns)
@@ -138,7 +150,7 @@ uint32_t withhold(int set, int fd, const struct epoll_event *event, uint64_t now
 	struct hold_times times;
 	uint64_t signals;
 
-	if (!connection || !hold_is_possible())
+	if (!connection || !may_be_given_back())
 		return left;
 	times = ask_whom(fd, event->events, now_ns);
 	if (!halves_bits(&times, event->events, now_ns) || !own_calls_begin())
@@ -237,22 +249,18 @@ static uint64_t give_back(struct registration *registration, const struct hold_t
 }
 
 /* With the lock. Pinned: the descriptor is not another's until it is done. */
-static uint64_t settle(struct registration *registration, bool is_released, uint64_t now_ns)
+static uint64_t settle(struct registration *registration, const struct hold_times *times,
+		uint64_t now_ns)
 {
-	int fd = registration_fd(registration);
-	struct connection *connection = fd_table_find(fd);
-	struct hold_times times = { 0 };
+	struct connection *connection = fd_table_find(registration_fd(registration));
 	uint64_t due_ns = 0;
 
 	if (connection && !fd_table_pin(connection))
 		connection = NULL;
-	if (!is_current(registration)) {
+	if (is_current(registration))
+		due_ns = give_back(registration, times, now_ns);
+	else
 		registration_free(registration);
-	} else {
-		if (!is_released && hold_is_possible())
-			times = withheld_ask(fd, 0, now_ns);
-		due_ns = give_back(registration, &times, now_ns);
-	}
 	if (connection)
 		fd_table_unpin(connection);
 	return due_ns;
@@ -262,6 +270,7 @@ static uint64_t serve(struct registration *registration, bool is_released, uint6
 {
 	int fd = registration_fd(registration);
 	uint64_t pair = atomic_load_explicit(&registration->pair, memory_order_acquire), due_ns = 0;
+	struct hold_times times = { 0 };
 	uint64_t signals;
 
 	if (!halves_of(registration)) {
@@ -270,10 +279,13 @@ static uint64_t serve(struct registration *registration, bool is_released, uint6
 	}
 	if (!is_released && halves_due_ns(registration) > now_ns)
 		return halves_due_ns(registration);
+	/* Without the lock: who is asked may want to know what is registered. */
+	if (!is_released && may_be_given_back())
+		times = withheld_ask(fd, 0, now_ns);
 	signals = registrations_lock(fd);
 	if (pair && atomic_load_explicit(&registration->pair, memory_order_acquire) == pair &&
 			registration_fd(registration) == fd && halves_of(registration))
-		due_ns = settle(registration, is_released, now_ns);
+		due_ns = settle(registration, &times, now_ns);
 	if (!due_ns)
 		unmark(registration);
 	registrations_unlock(fd, signals);
@@ -348,7 +360,7 @@ void hold_again(int fd)
 	uint32_t position = 0;
 	uint64_t signals;
 
-	if (!hold_is_possible() || !registrations.all || !own_calls_begin())
+	if (!may_be_given_back() || !registrations.all || !own_calls_begin())
 		return;
 	epoll_sets_know_seen();
 	signals = registrations_lock(fd);

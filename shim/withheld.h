@@ -31,13 +31,23 @@ typedef struct hold_times hold_ask(int fd, uint32_t events, uint64_t now_ns);
 bool withheld_start(hold_ask *ask);
 
 /*
- * From now on something may be held in this process: until then a wait costs one comparison, and
- * nothing is known of epoll sets. A set that is seen afterwards is read from the kernel, and its
- * edges, of which some may be spent by then, are reported anew.
+ * Something may come to be held in this process: from now on registrations are recorded. What was
+ * registered before has to be read from the kernel, and its edges, of which some may be spent by
+ * then, are reported anew.
  */
+void holds_record(void);
+
+/* And now it may: until then a wait costs a comparison or two. */
 void holds_expect(void);
 
+extern _Atomic bool withheld_is_recorded __attribute__((visibility("hidden")));
 extern _Atomic bool withheld_is_expected __attribute__((visibility("hidden")));
+
+static inline bool holds_are_recorded(void)
+{
+	return __builtin_expect(atomic_load_explicit(&withheld_is_recorded, memory_order_acquire),
+			0);
+}
 
 static inline bool holds_are_expected(void)
 {
@@ -48,8 +58,9 @@ static inline bool holds_are_expected(void)
 /* Asks, of a connection; anything else is not held. */
 struct hold_times withheld_ask(int fd, uint32_t events, uint64_t now_ns);
 
-/* May anything be held now? Not under a seccomp filter or in a vfork child, and not where what is
- * held could not be given back while another thread waits: with threads and SHUNT_TIMER=off. */
+/* May anything more be held now? Not under a seccomp filter or in a vfork child; not where what is
+ * held could not be given back while another thread waits: with threads and SHUNT_TIMER=off; and
+ * not while there is an epoll set of which something may be missing. Makes system calls. */
 bool hold_is_possible(void);
 
 /*

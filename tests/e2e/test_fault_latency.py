@@ -389,10 +389,10 @@ for _ in range(int(sys.argv[2])):
 # How a descriptor may be waited for. Each row: a name, and a function that waits until it is writable (of a
 # connect) or readable (of an answer); what is told are the milliseconds, and how often it was told.
 WAITS = r'''
-import errno, select, socket, sys, threading, time
+import errno, resource, select, socket, sys, threading, time
 port, way = int(sys.argv[1]), sys.argv[2]
 flags = {'level': 0, 'edge': select.EPOLLET, 'oneshot': select.EPOLLONESHOT, 'exclusive': select.EPOLLEXCLUSIVE,
-	'early': select.EPOLLET, 'sets': 0, 'thread': select.EPOLLET, 'nested': 0}
+	'early': select.EPOLLET, 'full': select.EPOLLET, 'sets': 0, 'thread': select.EPOLLET, 'nested': 0}
 
 connection = socket.socket()
 connection.setblocking(False)
@@ -434,7 +434,8 @@ def told(what, limit=-1):
 def waiting(what, begin):
 	global began
 	if way != 'thread':
-		watch(what)
+		if way != 'full' or what != select.EPOLLOUT:
+			watch(what)
 		begin()
 		return told(what)
 	found = []
@@ -451,10 +452,13 @@ began = time.monotonic()
 def stamp(text):
 	print(text, f'{(time.monotonic() - began) * 1000:.1f}', flush=True)
 
-if way in ('early', 'thread'):
+if way in ('early', 'full', 'thread'):
 	# An unconnected socket says that it is writable and hung up.
 	watch(select.EPOLLOUT)
 	polls[0].poll(0)
+if way == 'full':
+	# No descriptor is left.
+	resource.setrlimit(resource.RLIMIT_NOFILE, (outer.fileno() + 1, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
 assert connection.connect_ex(('127.0.0.1', port)) == errno.EINPROGRESS
 assert connection.connect_ex(('127.0.0.1', port)) == errno.EALREADY
 try:
@@ -477,7 +481,7 @@ for _ in range(2):
 	events = waiting(select.EPOLLIN, lambda: connection.send(b'hello\n'))
 	stamp(f'answer {events}')
 	assert connection.recv(100) == b'hello\n'
-if way in ('edge', 'oneshot', 'early'):
+if way in ('edge', 'oneshot', 'early', 'full'):
 	# Told once: nothing has come since.
 	assert told(select.EPOLLIN, 0) == [], 'told twice'
 '''
@@ -498,7 +502,7 @@ class Waits(_Late):
 		self.assertLate(f'{way}, answer', [float(lines[2][2])])
 
 
-for _way in ('level', 'edge', 'oneshot', 'exclusive', 'early', 'sets', 'thread', 'nested', 'poll', 'select'):
+for _way in ('level', 'edge', 'oneshot', 'exclusive', 'early', 'full', 'sets', 'thread', 'nested', 'poll', 'select'):
 	setattr(Waits, 'test_' + _way, lambda self, way=_way: self.wait(way))
 
 

@@ -18,6 +18,7 @@
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/select.h>
 #include <sys/single_threaded.h>
 #include <sys/socket.h>
@@ -28,6 +29,7 @@
 
 #include "core/clock.h"
 #include "shim/below.h"
+#include "shim/epoll_set.h"
 #include "shim/fd_table.h"
 #include "shim/hold.h"
 #include "shim/own_call.h"
@@ -400,7 +402,7 @@ Test(hold, nothing_is_looked_at_before_something_may_be_held)
 	fd_set reads;
 	int set;
 
-	withheld_is_expected = false;
+	withheld_is_recorded = withheld_is_expected = false;
 	set = set_of(&pair, EPOLLIN);
 	hold_in(pair.ends[0], LONG_NS);
 	say(&pair);
@@ -419,7 +421,7 @@ Test(hold, edges_that_were_spent_before_something_may_be_held_come_again)
 	uint64_t due_ns;
 	int sets[2];
 
-	withheld_is_expected = false;
+	withheld_is_recorded = withheld_is_expected = false;
 	sets[0] = set_of(&pair, EPOLLIN | EPOLLET);
 	sets[1] = set_of(&pair, EPOLLIN | EPOLLET | EPOLLEXCLUSIVE);
 	say(&pair);
@@ -443,7 +445,7 @@ Test(hold, a_thread_that_waited_before_something_may_be_held_is_told_of_a_spent_
 	struct waiter waiter = { .fd = pair.ends[0] };
 	uint64_t due_ns;
 
-	withheld_is_expected = false;
+	withheld_is_recorded = withheld_is_expected = false;
 	waiter.set = set_of(&pair, EPOLLIN | EPOLLET);
 	say(&pair);
 	cr_assert_eq(waited(waiter.set, pair.ends[0], -1), EPOLLIN);
@@ -459,13 +461,81 @@ Test(hold, a_thread_that_waited_before_something_may_be_held_is_told_of_a_spent_
 	cr_assert_geq(waiter.ended_ns, due_ns);
 }
 
+/* So that a descriptor more is none: what a set holds cannot be read. */
+static struct rlimit use_up_descriptors(int last)
+{
+	struct rlimit before, limit;
+
+	cr_assert_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
+	limit = (struct rlimit){ (rlim_t)last + 1, before.rlim_max };
+	cr_assert_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	while (dup(last) >= 0)
+		;
+	return before;
+}
+
+Test(hold, what_was_recorded_from_the_start_need_not_be_read)
+{
+	struct pair pair = pair_new();
+	int set = epoll_create1(0);
+	uint64_t due_ns;
+
+	withheld_is_expected = false;
+	epoll_set_born(set);
+	cr_assert_eq(control(set, EPOLL_CTL_ADD, pair.ends[0], EPOLLIN | EPOLLET), 0);
+	use_up_descriptors(set);
+	holds_expect();
+	cr_assert(hold_is_possible());
+	due_ns = hold_in(pair.ends[0], HOLD_NS);
+	say(&pair);
+	cr_assert_eq(waited_until(set, pair.ends[0], due_ns), EPOLLIN);
+}
+
+Test(hold, nothing_more_is_held_while_a_set_cannot_be_read)
+{
+	struct pair pair = pair_new(), other = pair_new();
+	struct rlimit before;
+	uint64_t due_ns;
+	int set;
+
+	withheld_is_recorded = withheld_is_expected = false;
+	set = set_of(&pair, EPOLLIN);
+	before = use_up_descriptors(set);
+	holds_expect();
+	cr_assert_not(hold_is_possible());
+	/* What is registered from now on is known. */
+	cr_assert_eq(control(set, EPOLL_CTL_ADD, other.ends[0], EPOLLIN), 0);
+	due_ns = hold_in(other.ends[0], HOLD_NS);
+	say(&other);
+	cr_assert_eq(waited_until(set, other.ends[0], due_ns), EPOLLIN);
+	cr_assert_not(hold_is_possible());
+	cr_assert_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
+	cr_assert(hold_is_possible());
+	hear(&other);
+	due_ns = hold_in(pair.ends[0], HOLD_NS);
+	say(&pair);
+	cr_assert_eq(waited_until(set, pair.ends[0], due_ns), EPOLLIN);
+}
+
+Test(hold, a_set_that_is_closed_is_not_waited_for)
+{
+	struct pair pair = pair_new();
+	int set;
+
+	withheld_is_recorded = withheld_is_expected = false;
+	set = set_of(&pair, EPOLLIN);
+	cr_assert_eq(close(set), 0);
+	holds_expect();
+	cr_assert(hold_is_possible());
+}
+
 Test(hold, a_thread_that_waited_before_something_may_be_held_is_told_when_it_is_due)
 {
 	struct pair pair = pair_new();
 	struct waiter waiter = { .fd = pair.ends[0] };
 	uint64_t due_ns;
 
-	withheld_is_expected = false;
+	withheld_is_recorded = withheld_is_expected = false;
 	waiter.set = set_of(&pair, EPOLLIN);
 	become_threaded();
 	cr_assert_eq(pthread_create(&waiter.thread, NULL, waits, &waiter), 0);
