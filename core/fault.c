@@ -43,6 +43,7 @@ static const char *const reason_names[FAULT_REASON_COUNT] = {
 	[FAULT_BY_TIMES] = "times",
 	[FAULT_BY_TIME] = "time",
 	[FAULT_IMPOSSIBLE] = "impossible",
+	[FAULT_UNREACHED] = "unreached",
 	[FAULT_BY_MODE] = "mode",
 };
 

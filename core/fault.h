@@ -101,6 +101,7 @@ enum fault_reason {
 	FAULT_BY_TIMES,	  /* times=, every= */
 	FAULT_BY_TIME,	  /* after=, for=, flap=, SHUNT_EXPIRE */
 	FAULT_IMPOSSIBLE, /* this socket or call cannot come to it, or another fault came first */
+	FAULT_UNREACHED,  /* reset, close, slowclose: the connection ended before */
 	FAULT_BY_MODE,	  /* observe, a seccomp filter, no timer thread */
 	FAULT_REASON_COUNT
 };

@@ -31,7 +31,7 @@ struct fault_record {
 	_Atomic uint64_t told_ns;    /* last, by an event */
 	char name[RULE_NAME_SIZE];
 	char text[FAULT_TEXT_SIZE]; /* the rule, without its name; shortened if longer */
-	uint64_t reserved[6];
+	uint64_t reserved[5];
 };
 
 static_assert(sizeof(struct fault_record) == 512, "fault layout is shared: bump SEGMENT_VERSION");

@@ -99,6 +99,15 @@ static bool is_of_call(const struct strike *strike)
 	return strike_fault(strike)->per == FAULT_PER_CALL;
 }
 
+/* What waits for the stream to come to some point is not impossible where it ended before. */
+static enum fault_reason reason_at_end(const struct fault *fault)
+{
+	bool waits = fault->kind == FAULT_RESET || fault->kind == FAULT_CLOSE ||
+			fault->kind == FAULT_SLOWCLOSE;
+
+	return waits ? FAULT_UNREACHED : FAULT_IMPOSSIBLE;
+}
+
 /* Of a unit that is over: what is still armed never struck. */
 static void end_unit(struct slot *slot, bool of_call_only)
 {
@@ -112,7 +121,7 @@ static void end_unit(struct slot *slot, bool of_call_only)
 		if (slot_has(slot, SLOT_INHERITED))
 			atomic_store_explicit(&strike->state, STRIKE_DONE, memory_order_relaxed);
 		else
-			inject_is_suppressed(slot, strike, FAULT_IMPOSSIBLE);
+			inject_is_suppressed(slot, strike, reason_at_end(strike_fault(strike)));
 	}
 }
 

@@ -18,7 +18,7 @@ from harness import SHUNT, wait_until
 
 RULE = 'dead.internal:9 refuse'
 MANUAL = os.path.join(harness.ROOT, 'docs', 'shunt.7')
-REASONS = ['chance', 'number', 'times', 'time', 'impossible', 'mode']
+REASONS = ['chance', 'number', 'times', 'time', 'impossible', 'unreached', 'mode']
 
 # Tells each signal that it gets, and each line that it reads; ends with 7 when told to.
 LISTENER = r'''
@@ -563,6 +563,10 @@ class RunHits(harness.Case):
 			again = self.run_connector(rule, '--replay', self.report + '.first', '--report', self.report, '--seed', seed,
 				times=40)
 			self.assertEqual((again.stdout, self.lines()), (first.stdout, lines))
+
+	def test_what_did_not_come_about_is_not_impossible(self):
+		result = self.run_connector(f'127.0.0.1:{self.port} reset=64KiB', '--report', self.report, times=3)
+		self.assertRegex(result.stderr, r', 3 matched, 0 injected, 3 suppressed \(unreached\)\n\Z')
 
 	def test_a_loop_of_programs_leaves_room_for_other_events(self):
 		began = time.monotonic()

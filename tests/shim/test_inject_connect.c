@@ -246,10 +246,10 @@ Test(inject_connect, what_never_struck_is_counted_at_the_end)
 
 	faults_start("fault A = 127.0.0.1:PORT reset=64KB\n");
 	connection_new(&peer);
-	cr_expect_eq(suppressed(0, FAULT_IMPOSSIBLE), 0);
+	cr_expect_eq(suppressed(0, FAULT_UNREACHED), 0);
 	inject_exit();
 	inject_exit();
-	cr_expect_eq(suppressed(0, FAULT_IMPOSSIBLE), 1);
+	cr_expect_eq(suppressed(0, FAULT_UNREACHED), 1);
 }
 
 static void limit_time(int fd, int option, int ms)
