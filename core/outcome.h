@@ -29,12 +29,11 @@ const char *outcome_name(enum outcome outcome);
 /* The outcome of that name, or OUTCOME_NONE. */
 enum outcome outcome_from_name(const char *name);
 
-#define OUTCOME_ERRORS (1u << OUTCOME_FAILURE | 1u << OUTCOME_TIMEOUT | 1u << OUTCOME_REJECTED)
-
 /* Is it part of a window's errors? */
 static inline bool outcome_is_error(enum outcome outcome)
 {
-	return (unsigned int)outcome < OUTCOME_COUNT && (OUTCOME_ERRORS >> outcome & 1) != 0;
+	return outcome == OUTCOME_FAILURE || outcome == OUTCOME_TIMEOUT ||
+	       outcome == OUTCOME_REJECTED;
 }
 
 /* Is it part of a window's requests? */
