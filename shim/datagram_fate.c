@@ -22,13 +22,34 @@ static enum fate_kind fate_by(enum fault_kind kind)
 	}
 }
 
+/* Decided once, with its first: it strikes all, or none. False: this one is not the first. */
+static bool meet_connection(struct fate *fate, struct strike *strike)
+{
+	const struct fault *fault = strike_fault(strike);
+	uint32_t state = STRIKE_IDLE;
+
+	if (atomic_compare_exchange_strong_explicit(&strike->state, &state, STRIKE_DONE,
+			    memory_order_acq_rel, memory_order_acquire))
+		return true;
+	if (state == STRIKE_ON && fate->kind == FATE_PASSES &&
+			!inject_unit_is_over(strike_rule(strike), clock_coarse_ns())) {
+		fate->kind = fate_by(fault->kind);
+		fate->error = fault->error;
+	}
+	return false;
+}
+
 /* All delays add up; of the others the first. */
-static void meet(struct fate *fate, const struct inject_unit *unit, uint64_t now_ns)
+static void meet(struct fate *fate, struct strike *strike, const struct inject_unit *unit,
+		uint64_t now_ns)
 {
 	const struct fault *fault = &unit->rule->fault;
 	enum fate_kind kind = fate_by(fault->kind);
-	struct fault_choice choice = inject_unit_choose(unit, now_ns);
+	struct fault_choice choice;
 
+	if (fault->per == FAULT_PER_CONNECTION && !meet_connection(fate, strike))
+		return;
+	choice = inject_unit_choose(unit, now_ns);
 	if (choice.reason != FAULT_STRIKES)
 		return;
 	if (fault->kind == FAULT_LATENCY) {
@@ -43,6 +64,8 @@ static void meet(struct fate *fate, const struct inject_unit *unit, uint64_t now
 		return;
 	fate->kind = kind;
 	fate->error = fault->error;
+	if (fault->per == FAULT_PER_CONNECTION)
+		atomic_store_explicit(&strike->state, STRIKE_ON, memory_order_release);
 }
 
 /* Every datagram to or from an endpoint of a rule is a call of it. */
@@ -54,9 +77,11 @@ static void count_call(struct fate *fate, struct strike *strike, enum fault_dire
 	if (!datagram_is_about(&unit.rule->fault, direction))
 		return;
 	unit.unit.connection = strike_number(strike);
-	unit.unit.call = 1 + atomic_fetch_add_explicit(
-			&strike->datagrams, 1, memory_order_relaxed);
-	meet(fate, &unit, now_ns);
+	unit.unit.call = 1;
+	if (unit.rule->fault.per == FAULT_PER_CALL)
+		unit.unit.call += atomic_fetch_add_explicit(
+				&strike->datagrams, 1, memory_order_relaxed);
+	meet(fate, strike, &unit, now_ns);
 }
 
 static struct fate judge(int fd, const struct sockaddr *address, socklen_t length,
@@ -71,7 +96,7 @@ static struct fate judge(int fd, const struct sockaddr *address, socklen_t lengt
 			FAULT_TOGETHER_MAX);
 	slot = count ? datagram_track(fd) : NULL;
 	for (uint32_t i = 0; slot && i < count; i++) {
-		struct strike *strike = datagram_strike(slot, fd, rules[i], now_ns);
+		struct strike *strike = datagram_strike(slot, rules[i], now_ns);
 
 		if (strike)
 			count_call(&fate, strike, direction, now_ns);
@@ -93,31 +118,86 @@ static struct fate judge_to_peer(int fd)
 
 struct fate fate_of_sent(int fd, const struct sockaddr *address, socklen_t length)
 {
+	struct slot *slot = datagram_slot(fd);
+	int error = slot && atomic_load_explicit(&slot->unsent, memory_order_relaxed)
+			? atomic_exchange_explicit(&slot->unsent, 0, memory_order_relaxed)
+			: 0;
+
+	if (error)
+		return (struct fate){ .kind = FATE_FAILS, .error = error };
 	return address ? judge(fd, address, length, FAULT_OUT) : judge_to_peer(fd);
 }
 
-/* Its time began when it came, be it that others were held before it. */
-static uint64_t due_ns(int fd, const struct fate *fate, uint64_t now_ns)
+void fate_put_off(int fd, int error)
 {
-	uint64_t age_ns;
+	struct slot *slot = datagram_slot(fd);
+
+	if (slot)
+		atomic_store_explicit(&slot->unsent, error, memory_order_relaxed);
+}
+
+/* The kernel begins to stamp what comes in a moment: all before that came as one. */
+static uint64_t came_unstamped_ns(struct slot *slot, uint64_t now_ns)
+{
+	uint64_t first_ns = 0;
+
+	atomic_compare_exchange_strong_explicit(&slot->unstamped_ns, &first_ns, now_ns,
+			memory_order_relaxed, memory_order_relaxed);
+	return first_ns ? first_ns : now_ns;
+}
+
+/* Its time began when it came, be it that others were held before it. */
+static uint64_t due_ns(int fd, struct slot *slot, const struct fate *fate, uint64_t now_ns)
+{
+	uint64_t age_ns = fate->delay_ns ? socket_datagram_age_ns(fd) : 0;
 
 	if (!fate->delay_ns)
 		return 0;
-	age_ns = socket_datagram_age_ns(fd);
+	if (age_ns == SOCKET_UNSTAMPED)
+		return came_unstamped_ns(slot, now_ns) + fate->delay_ns;
 	return (age_ns < now_ns ? now_ns - age_ns : now_ns) + fate->delay_ns;
 }
 
-static bool is_decided(const struct fate_kept *kept)
+#define KIND_OF(state) ((enum fate_kind)((state) & ((1u << FATE_BITS) - 1)))
+#define BUSY_NS 100000000ull
+#define LOOK_AGAIN_NS 1000000ull
+
+static uint32_t state_of(const struct fate_kept *kept)
 {
-	return atomic_load_explicit(&kept->kind, memory_order_acquire) != FATE_OPEN;
+	return atomic_load_explicit(&kept->state, memory_order_acquire);
 }
 
-static void keep(struct fate_kept *kept, const struct fate *fate, uint64_t until_ns)
+static uint32_t next_state(uint32_t state, enum fate_kind kind)
+{
+	return (((state >> FATE_BITS) + 1) << FATE_BITS) | (uint32_t)kind;
+}
+
+/* Somebody else may do nothing with it now. 0: somebody else is at it. */
+static uint32_t claim(struct fate_kept *kept, uint32_t state, uint64_t now_ns)
+{
+	uint32_t own = next_state(state, FATE_BUSY);
+
+	if (KIND_OF(state) == FATE_BUSY && now_ns < atomic_load_explicit(&kept->busy_until_ns,
+							    memory_order_relaxed))
+		return 0;
+	/* Before: who finds it busy finds for how long. */
+	atomic_store_explicit(&kept->busy_until_ns, now_ns + BUSY_NS, memory_order_relaxed);
+	return atomic_compare_exchange_strong_explicit(&kept->state, &state, own,
+			       memory_order_acq_rel, memory_order_relaxed) ? own : 0;
+}
+
+/* Nobody else's meanwhile, unless it took too long. */
+static void let_go(struct fate_kept *kept, uint32_t own, enum fate_kind kind)
+{
+	atomic_compare_exchange_strong_explicit(&kept->state, &own, next_state(own, kind),
+			memory_order_acq_rel, memory_order_relaxed);
+}
+
+static void keep(struct fate_kept *kept, uint32_t own, const struct fate *fate, uint64_t until_ns)
 {
 	atomic_store_explicit(&kept->error, fate->error, memory_order_relaxed);
 	atomic_store_explicit(&kept->due_ns, until_ns, memory_order_relaxed);
-	/* release: who finds it decided finds the rest. */
-	atomic_store_explicit(&kept->kind, fate->kind, memory_order_release);
+	let_go(kept, own, fate->kind);
 }
 
 /* An error that the socket had was taken by asking: it is the program's, and goes on to it. */
@@ -133,29 +213,52 @@ static struct fate decide(int fd)
 	return judge(fd, (const struct sockaddr *)&sender, (socklen_t)length, FAULT_IN);
 }
 
-/* Decided once: who waits for it asks often. Where that cannot be kept, nothing is held. */
+/* Those that are lost are so before anybody is told of them: a call that waits for them would wait
+ * for ever, and to libuv's programs readiness with nothing there is the end of the socket. False:
+ * there is none, and *ret says why. */
+static bool look(int fd, struct slot *slot, uint64_t now_ns, struct fate *ret)
+{
+	struct fate_kept *kept = &slot->next;
+	uint32_t own = claim(kept, state_of(kept), now_ns);
+	enum fate_kind nothing = FATE_OPEN;
+
+	if (!own) {
+		*ret = (struct fate){ .kind = FATE_BUSY };
+		return false;
+	}
+	while ((*ret = decide(fd)).kind == FATE_LOST) {
+		socket_drop_next(fd);
+		nothing = FATE_LOST;
+	}
+	if (ret->kind != FATE_OPEN) {
+		keep(kept, own, ret, due_ns(fd, slot, ret, now_ns));
+		return true;
+	}
+	let_go(kept, own, FATE_OPEN);
+	ret->kind = nothing;
+	return false;
+}
+
+/* Decided once: who waits for it asks often. */
 struct fate fate_of_next(int fd, uint64_t now_ns, uint64_t *ret_due_ns)
 {
 	struct slot *slot = datagram_slot(fd);
-	enum fate_kind nothing = FATE_OPEN;
-	struct fate fate;
+	struct fate fate = { .kind = FATE_PASSES };
+	uint32_t state;
 
 	*ret_due_ns = 0;
-	while (!slot || !is_decided(&slot->next)) {
-		fate = decide(fd);
-		slot = datagram_slot(fd);
-		if (fate.kind == FATE_OPEN)
-			return (struct fate){ .kind = nothing };
-		if (fate.kind == FATE_LOST) {
-			socket_drop_next(fd);
-			nothing = FATE_LOST;
-			continue;
-		}
-		if (!slot)
+	if (!slot)
+		return fate;
+	state = state_of(&slot->next);
+	if (KIND_OF(state) == FATE_OPEN || KIND_OF(state) == FATE_BUSY) {
+		if (!look(fd, slot, now_ns, &fate)) {
+			*ret_due_ns = fate.kind == FATE_BUSY ? now_ns + LOOK_AGAIN_NS : 0;
 			return fate;
-		keep(&slot->next, &fate, due_ns(fd, &fate, now_ns));
+		}
+		state = state_of(&slot->next);
 	}
-	fate.kind = (enum fate_kind)atomic_load_explicit(&slot->next.kind, memory_order_relaxed);
+	fate.kind = KIND_OF(state);
+	fate.turn = state;
 	fate.error = atomic_load_explicit(&slot->next.error, memory_order_relaxed);
 	*ret_due_ns = fate_is_held(fd, now_ns);
 	return fate;
@@ -164,21 +267,34 @@ struct fate fate_of_next(int fd, uint64_t now_ns, uint64_t *ret_due_ns)
 uint64_t fate_is_held(int fd, uint64_t now_ns)
 {
 	const struct slot *slot = datagram_slot(fd);
+	enum fate_kind kind = slot ? KIND_OF(state_of(&slot->next)) : FATE_OPEN;
 	uint64_t until_ns;
 
-	if (!slot || !is_decided(&slot->next))
+	if (kind == FATE_OPEN || kind == FATE_BUSY)
 		return 0;
 	until_ns = atomic_load_explicit(&slot->next.due_ns, memory_order_relaxed);
 	return until_ns > now_ns ? until_ns : 0;
 }
 
-void fate_of_next_ends(int fd, enum fate_kind kind)
+bool fate_take(int fd, struct fate *fate, uint64_t now_ns)
+{
+	struct slot *slot = datagram_slot(fd);
+
+	if (!slot || KIND_OF(fate->turn) == FATE_OPEN)
+		return true;
+	fate->turn = claim(&slot->next, fate->turn, now_ns);
+	return fate->turn;
+}
+
+void fate_taken(int fd, const struct fate *fate)
 {
 	static const struct fate passes = { .kind = FATE_PASSES };
 	struct slot *slot = datagram_slot(fd);
 
-	if (slot && kind == FATE_TWICE)
-		keep(&slot->next, &passes, 0);
-	else if (slot)
-		atomic_store_explicit(&slot->next.kind, FATE_OPEN, memory_order_release);
+	if (!slot || KIND_OF(fate->turn) != FATE_BUSY)
+		return;
+	if (fate->kind == FATE_TWICE || fate->kind == FATE_FAILS)
+		keep(&slot->next, fate->turn, &passes, 0);
+	else
+		let_go(&slot->next, fate->turn, FATE_OPEN);
 }

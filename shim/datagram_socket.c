@@ -44,16 +44,16 @@ static bool may_strike(const struct fault_rule *rule)
 }
 
 /* The socket under the rule, where its datagrams are counted; NULL: no room. */
-struct strike *datagram_strike(struct slot *slot, int fd, uint32_t rule, uint64_t now_ns)
+struct strike *datagram_strike(struct slot *slot, uint32_t rule, uint64_t now_ns)
 {
 	struct strike *strike = slot_find(slot, rule);
 
 	if (strike)
 		return strike;
-	/* From now on the kernel stamps what comes in, to be asked how old it is. */
-	if (fault_rule_at(rule)->fault.kind == FAULT_LATENCY && may_strike(fault_rule_at(rule)))
-		socket_datagram_age_ns(fd);
-	return numbering_add(slot, rule, now_ns);
+	strike = numbering_add(slot, rule, now_ns);
+	if (!strike)
+		fault_record_matched(fault_rule_record(fault_rule_at(rule)));
+	return strike;
 }
 
 bool datagram_is_about(const struct fault *fault, enum fault_direction direction)
@@ -63,6 +63,14 @@ bool datagram_is_about(const struct fault *fault, enum fault_direction direction
 	return fault->where & where && (!fault->direction || fault->direction & direction);
 }
 
+static bool is_one(struct fault_rule *rule, uint64_t now_ns)
+{
+	const struct fault *fault = &rule->fault;
+
+	return fault->protocol == FAULT_UDP && !fault->is_lookup && !fault->target.is_excluded &&
+			!inject_unit_is_over(rule, now_ns);
+}
+
 /* Is there a rule that may strike there, or, with FAULT_BOTH, one that is about datagrams? */
 static bool rules_exist(enum fault_direction direction, uint64_t now_ns)
 {
@@ -70,25 +78,35 @@ static bool rules_exist(enum fault_direction direction, uint64_t now_ns)
 
 	for (uint32_t i = 0; i < count; i++) {
 		struct fault_rule *rule = fault_rule_at(i);
-		const struct fault *fault = &rule->fault;
 
-		if (fault->protocol == FAULT_UDP && !fault->is_lookup &&
-				!fault->target.is_excluded && !inject_unit_is_over(rule, now_ns) &&
-				(direction == FAULT_BOTH ||
-					(datagram_is_about(fault, direction) && may_strike(rule))))
+		if (is_one(rule, now_ns) && (direction == FAULT_BOTH ||
+				(datagram_is_about(&rule->fault, direction) && may_strike(rule))))
+			return true;
+	}
+	return false;
+}
+
+static bool late_rules_exist(uint64_t now_ns)
+{
+	uint32_t count = fault_rules_count();
+
+	for (uint32_t i = 0; i < count; i++) {
+		struct fault_rule *rule = fault_rule_at(i);
+
+		if (is_one(rule, now_ns) && rule->fault.kind == FAULT_LATENCY && may_strike(rule))
 			return true;
 	}
 	return false;
 }
 
 /* Those of a peer that strike it, as bits. */
-static uint32_t strikes_of(struct slot *slot, int fd, const uint32_t *rules, uint32_t count,
+static uint32_t strikes_of(struct slot *slot, const uint32_t *rules, uint32_t count,
 		uint64_t now_ns)
 {
 	uint32_t strikes = 0;
 
 	for (uint32_t i = 0; i < count; i++) {
-		const struct strike *strike = datagram_strike(slot, fd, rules[i], now_ns);
+		const struct strike *strike = datagram_strike(slot, rules[i], now_ns);
 
 		if (strike)
 			strikes |= 1u << (strike - slot->strikes);
@@ -116,8 +134,7 @@ static void count_passing(const uint32_t *rules, uint32_t count)
 	}
 }
 
-static uint32_t learn_peer(struct slot *slot, int fd, const struct sockaddr *address,
-		socklen_t length)
+static uint32_t learn_peer(struct slot *slot, const struct sockaddr *address, socklen_t length)
 {
 	uint64_t generation = atomic_load_explicit(&fault_rules.generation, memory_order_relaxed);
 	uint64_t now_ns = clock_now_ns();
@@ -126,7 +143,7 @@ static uint32_t learn_peer(struct slot *slot, int fd, const struct sockaddr *add
 	count = fault_rules_match_peer(address, length, FAULT_UDP, now_ns, rules,
 			FAULT_TOGETHER_MAX);
 	if (may_any_strike(rules, count))
-		peer |= strikes_of(slot, fd, rules, count, now_ns);
+		peer |= strikes_of(slot, rules, count, now_ns);
 	else
 		count_passing(rules, count);
 	atomic_store_explicit(&slot->rules, generation, memory_order_relaxed);
@@ -149,7 +166,7 @@ uint32_t datagram_peer(struct slot *slot, int fd)
 		return peer;
 	length = socket_peer(fd, &address);
 	if (length)
-		return learn_peer(slot, fd, (const struct sockaddr *)&address, length);
+		return learn_peer(slot, (const struct sockaddr *)&address, length);
 	atomic_store_explicit(&slot->peer, PEER_NONE, memory_order_release);
 	return PEER_NONE;
 }
@@ -162,10 +179,8 @@ bool datagram_is(int fd)
 }
 
 /* So that waits ask about it before anything of it is looked at. */
-static struct slot *begin(int fd)
+static struct slot *begin(int fd, uint64_t now_ns)
 {
-	uint64_t now_ns = clock_coarse_ns();
-
 	if (!rules_exist(FAULT_BOTH, now_ns))
 		return NULL;
 	if (rules_exist(FAULT_IN, now_ns))
@@ -173,19 +188,23 @@ static struct slot *begin(int fd)
 	return datagram_track(fd);
 }
 
+/* What comes before anybody looks at it has its time, too: by then the kernel shall stamp it. */
 void datagram_begins(int fd)
 {
-	begin(fd);
+	uint64_t now_ns = clock_coarse_ns();
+
+	if (begin(fd, now_ns) && late_rules_exist(now_ns))
+		socket_datagram_age_ns(fd);
 }
 
 void datagram_peer_is(int fd, const struct sockaddr *address, socklen_t length)
 {
-	struct slot *slot = process_is_vfork_child() ? NULL : begin(fd);
+	struct slot *slot = process_is_vfork_child() ? NULL : begin(fd, clock_coarse_ns());
 
 	if (slot && endpoint_is_disconnect(address, length))
 		atomic_store_explicit(&slot->peer, PEER_NONE, memory_order_release);
 	else if (slot)
-		learn_peer(slot, fd, address, length);
+		learn_peer(slot, address, length);
 }
 
 /* It took system calls to tell the one that is struck from others. */

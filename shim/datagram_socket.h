@@ -34,7 +34,7 @@ struct slot *datagram_track(int fd);
 uint32_t datagram_peer(struct slot *slot, int fd);
 
 /* The socket under the rule, where its datagrams are counted; NULL: no room. */
-struct strike *datagram_strike(struct slot *slot, int fd, uint32_t rule, uint64_t now_ns);
+struct strike *datagram_strike(struct slot *slot, uint32_t rule, uint64_t now_ns);
 
 /* Is the rule about datagrams of that direction? */
 bool datagram_is_about(const struct fault *fault, enum fault_direction direction);

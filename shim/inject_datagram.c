@@ -59,6 +59,7 @@ static bool send_struck(int fd, struct mmsghdr *message, int flags, enum fate_ki
 int datagram_send_many(int fd, struct mmsghdr *messages, unsigned int count, int flags)
 {
 	unsigned int done = 0, end = 0;
+	int error = errno;
 
 	while (done < count) {
 		enum fate_kind kind = FATE_PASSES;
@@ -76,17 +77,20 @@ int datagram_send_many(int fd, struct mmsghdr *messages, unsigned int count, int
 			done += (unsigned int)sent;
 		if (done < end || kind == FATE_PASSES)
 			break;
+		if (kind == FATE_FAILS && done)
+			fate_put_off(fd, errno);
 		if (!send_struck(fd, &messages[done], flags, kind))
 			break;
 		end = ++done;
 	}
+	if (done)
+		errno = error;
 	return done ? (int)done : -1;
 }
 
-static enum fate_kind fail(int error)
+static struct fate fail(int error)
 {
-	errno = error;
-	return FATE_FAILS;
+	return (struct fate){ .kind = FATE_FAILS, .error = error };
 }
 
 /* Late for whoever waits by poll, and for whoever waits here: 0, or what ends the call. */
@@ -103,54 +107,81 @@ static int wait_until(int fd, bool is_blocking, uint64_t due_ns, uint64_t end_ns
 	return is_too_late ? EAGAIN : 0;
 }
 
-/* What becomes of the one that this call is to receive, after those that are lost. */
-static enum fate_kind receives(int fd, int flags)
+static struct fate pass(void)
+{
+	return (struct fate){ .kind = FATE_PASSES };
+}
+
+/* What becomes of the one that this call is to receive, which then is taken; errno is set where it
+ * fails. `is_first`: of one call. An error behind others stays, for the next call. */
+static struct fate receives(int fd, int flags, bool is_first)
 {
 	bool is_blocking = !(flags & MSG_DONTWAIT) && socket_is_blocking(fd);
 	uint64_t own_ns = is_blocking ? socket_timeout_ns(fd, SO_RCVTIMEO) : 0;
 	uint64_t end_ns = own_ns ? clock_now_ns() + own_ns : 0;
 	struct fate fate;
 
-	do {
+	for (;;) {
 		int error = is_blocking ? socket_wait(fd, end_ns) : 0;
+		uint64_t now_ns = clock_now_ns(), due_ns;
 		uint32_t readiness;
-		uint64_t due_ns;
 
 		if (error)
 			return fail(error);
 		readiness = socket_readiness(fd, POLLIN);
+		if (readiness & POLLERR && !is_first)
+			return fail(EAGAIN);
 		if (!(readiness & POLLIN))
-			return FATE_PASSES;
+			return pass();
 		/* Told before any data, as the kernel does. */
 		error = readiness & POLLERR ? socket_error(fd) : 0;
 		if (error)
 			return fail(error);
-		fate = fate_of_next(fd, clock_now_ns(), &due_ns);
+		fate = fate_of_next(fd, now_ns, &due_ns);
 		error = due_ns ? wait_until(fd, is_blocking, due_ns, end_ns) : 0;
+		if (fate.kind == FATE_LOST && !is_blocking)
+			error = EAGAIN;
 		if (error)
 			return fail(error);
-	} while (fate.kind == FATE_LOST && is_blocking);
-	if (fate.kind == FATE_LOST)
-		return fail(EAGAIN);
-	/* A look takes what is an error, and nothing else. */
-	if (!(flags & MSG_PEEK) || fate.kind == FATE_FAILS)
-		fate_of_next_ends(fd, fate.kind);
-	return fate.kind == FATE_FAILS ? fail(fate.error) : fate.kind;
+		if (fate.kind == FATE_OPEN)
+			return pass();
+		/* Who slept looks again: others may have taken it meanwhile. */
+		if (due_ns || fate.kind == FATE_LOST)
+			continue;
+		if (fate.kind == FATE_FAILS && !is_first)
+			return fail(fate.error);
+		/* A look takes what is an error, and nothing else. */
+		if (flags & MSG_PEEK && fate.kind != FATE_FAILS)
+			return pass();
+		if (fate_take(fd, &fate, now_ns))
+			return fate;
+	}
+}
+
+static ssize_t receive(const struct move *move, bool is_first)
+{
+	struct fate fate = pass();
+	struct move again = *move;
+	ssize_t result;
+
+	if (!(move->flags & MSG_ERRQUEUE))
+		fate = receives(move->fd, move->flags, is_first);
+	/* That it stays in the queue makes two of it. */
+	if (fate.kind == FATE_TWICE)
+		again.flags |= MSG_PEEK;
+	if (fate.kind != FATE_FAILS) {
+		result = again.make(&again, again.vectors, again.count, again.size);
+	} else {
+		errno = fate.error;
+		result = -1;
+	}
+	fate_taken(move->fd, &fate);
+	return result;
 }
 
 ssize_t datagram_receive(const struct move *move)
 {
-	enum fate_kind kind = FATE_PASSES;
-	struct move again = *move;
-
-	if (!(move->flags & MSG_ERRQUEUE))
-		kind = receives(move->fd, move->flags);
-	if (kind == FATE_FAILS)
-		return -1;
-	/* That it stays in the queue makes two of it. */
-	if (kind == FATE_TWICE)
-		again.flags |= MSG_PEEK;
-	return again.make(&again, again.vectors, again.count, again.size);
+	return receive(move, true);
 }
 
 static ssize_t make_one(const struct move *move, const struct iovec *vectors, size_t count,
@@ -172,10 +203,11 @@ int datagram_receive_many(int fd, struct mmsghdr *messages, unsigned int count, 
 			(uint64_t)timeout->tv_nsec : 0, rest_ns = 1;
 	struct move move = { .make = make_one, .fd = fd, .flags = flags & ~MSG_WAITFORONE };
 	unsigned int done = 0;
+	int error = errno;
 
 	while (done < count && rest_ns) {
 		move.arguments = &messages[done];
-		if (datagram_receive(&move) < 0)
+		if (receive(&move, !done) < 0)
 			break;
 		done++;
 		if (flags & MSG_WAITFORONE)
@@ -185,6 +217,8 @@ int datagram_receive_many(int fd, struct mmsghdr *messages, unsigned int count, 
 	}
 	if (timeout && done)
 		*timeout = clock_timespec(rest_ns);
+	if (done)
+		errno = error;
 	return done ? (int)done : -1;
 }
 

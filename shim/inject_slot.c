@@ -70,7 +70,9 @@ void slot_begin(struct slot *slot, const struct connection *connection, uint32_t
 	atomic_store_explicit(&slot->peer, 0, memory_order_relaxed);
 	atomic_store_explicit(&slot->in_until_ns, 0, memory_order_relaxed);
 	atomic_store_explicit(&slot->out_until_ns, 0, memory_order_relaxed);
-	atomic_store_explicit(&slot->next.kind, FATE_OPEN, memory_order_relaxed);
+	atomic_store_explicit(&slot->next.state, FATE_OPEN, memory_order_relaxed);
+	atomic_store_explicit(&slot->unstamped_ns, 0, memory_order_relaxed);
+	atomic_store_explicit(&slot->unsent, 0, memory_order_relaxed);
 	/* release: who finds it valid finds it empty. */
 	atomic_store_explicit(&slot->generation, generation_of(connection), memory_order_release);
 }

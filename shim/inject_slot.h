@@ -54,14 +54,19 @@ enum fate_kind {
 	FATE_PASSES,
 	FATE_LOST,
 	FATE_TWICE,
-	FATE_FAILS
+	FATE_FAILS,
+	FATE_BUSY /* somebody is looking at it, or taking it */
 };
 
-/* Decided when it is looked at first, and kept until it is taken. */
+#define FATE_BITS 3
+
+/* Decided when it is looked at first, and kept until it is taken. One thread at a time does either:
+ * the others come after, or would go by what was decided of another datagram. */
 struct fate_kept {
-	_Atomic uint32_t kind; /* enum fate_kind */
-	_Atomic int error;     /* of FATE_FAILS */
+	_Atomic uint32_t state; /* enum fate_kind; above, how often it changed */
+	_Atomic int error;      /* of FATE_FAILS */
 	_Atomic uint64_t due_ns;
+	_Atomic uint64_t busy_until_ns; /* whoever is at it longer has left it (longjmp) */
 };
 
 /* Of a datagram socket: which strikes are about the peer that it is connected to, by index. */
@@ -82,6 +87,8 @@ struct slot {
 	_Atomic uint64_t attempt_due_ns, answer_due_ns, end_due_ns;
 	_Atomic uint64_t in_until_ns, out_until_ns;
 	struct fate_kept next; /* of a datagram socket: of the one that it will receive next */
+	_Atomic uint64_t unstamped_ns; /* when it had the first that the kernel had not stamped */
+	_Atomic int unsent;    /* of one that sendmmsg() did not come to: what it fails with */
 	_Atomic uint32_t peer; /* of a datagram socket; 0: not asked yet, PEER_NONE: it has none */
 	struct strike strikes[FAULT_TOGETHER_MAX];
 };

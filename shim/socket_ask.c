@@ -71,17 +71,30 @@ uint64_t socket_data_age_ns(int fd)
 	return info.tcpi_last_data_recv * MS_NS;
 }
 
-/* Once asked for, the kernel stamps what comes. */
+static bool real_time(struct timespec *ret)
+{
+	return ask(SYS_clock_gettime, CLOCK_REALTIME, (long)ret, 0, 0, 0) == 0;
+}
+
+static int64_t between_ns(const struct timespec *from, const struct timespec *to)
+{
+	return (int64_t)(to->tv_sec - from->tv_sec) * (int64_t)CLOCK_SECOND_NS + to->tv_nsec -
+			from->tv_nsec;
+}
+
+/* Once asked for, the kernel stamps what comes; what it has not stamped came when it is asked, as it
+ * says. */
 uint64_t socket_datagram_age_ns(int fd)
 {
-	struct timespec came, now;
+	struct timespec before, came, now;
 	int64_t age_ns;
 
-	if (ask(SYS_ioctl, fd, SIOCGSTAMPNS_OLD, (long)&came, 0, 0) ||
-			ask(SYS_clock_gettime, CLOCK_REALTIME, (long)&now, 0, 0, 0))
+	if (!real_time(&before) || ask(SYS_ioctl, fd, SIOCGSTAMPNS_OLD, (long)&came, 0, 0) ||
+			!real_time(&now))
 		return 0;
-	age_ns = (int64_t)(now.tv_sec - came.tv_sec) * (int64_t)CLOCK_SECOND_NS + now.tv_nsec -
-			came.tv_nsec;
+	age_ns = between_ns(&came, &now);
+	if (age_ns >= 0 && between_ns(&before, &came) >= 0)
+		return SOCKET_UNSTAMPED;
 	/* Its clock may have been set meanwhile. */
 	return age_ns > 0 && age_ns < (int64_t)AGE_MOST_NS ? (uint64_t)age_ns : 0;
 }

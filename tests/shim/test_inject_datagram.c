@@ -5,6 +5,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stddef.h>
 #include <sys/ioctl.h>
@@ -543,4 +544,117 @@ Test(inject_datagram, then_what_is_sent_is_struck_nevertheless)
 	cr_expect_eq(hook_send(fd, &word, 1, 0), 1);
 	cr_expect_eq(say('y'), 1);
 	expect_at_peer("y");
+}
+
+Test(inject_datagram, what_came_before_anybody_looked_is_late_together_too)
+{
+	uint64_t began_ns;
+
+	begin("fault A = 127.0.0.1:PORT proto=udp latency=1s\n");
+	began_ns = clock_now_ns();
+	peer_sends("abcdefgh");
+	for (char i = 'a'; i < 'i'; i++) {
+		cr_expect_eq(hear(0), i);
+		cr_expect_geq(clock_now_ns() - began_ns, 900 * MS_NS);
+	}
+	cr_expect_lt(clock_now_ns() - began_ns, 8000 * MS_NS, "eight in a row take eight");
+}
+
+static void *hear_three(void *unused)
+{
+	(void)unused;
+	for (int i = 0; i < 3; i++)
+		cr_expect_neq(hear(0), 0);
+	return NULL;
+}
+
+/* One by one, that none is taken by what was decided of another. */
+Test(inject_datagram, threads_that_wait_for_the_same_socket_take_what_was_decided)
+{
+	uint64_t began_ns;
+	pthread_t threads[3];
+
+	begin("fault A = 127.0.0.1:PORT proto=udp latency=100ms\n");
+	for (size_t i = 0; i < 3; i++)
+		cr_assert_eq(pthread_create(&threads[i], NULL, hear_three, NULL), 0);
+	for (const char *word = "abcdefgh"; *word; word++) {
+		peer_sends((char[]){ *word, '\0' });
+		usleep(5000);
+	}
+	began_ns = clock_now_ns();
+	peer_sends("i");
+	for (size_t i = 0; i < 3; i++)
+		cr_assert_eq(pthread_join(threads[i], NULL), 0);
+	cr_expect_geq(clock_now_ns() - began_ns, 99 * MS_NS);
+	cr_expect_eq(injected(0), 9);
+}
+
+Test(inject_datagram, an_error_is_told_once_and_then_what_it_came_in_place_of)
+{
+	begin("fault A = 127.0.0.1:PORT proto=udp errno=ECONNREFUSED dir=in per=call\n");
+	peer_sends("ab");
+	for (char word = 'a'; word <= 'b'; word++) {
+		cr_expect_eq(hear(0), 0);
+		cr_expect_eq(errno, ECONNREFUSED);
+		cr_expect_eq(hear(0), word);
+	}
+	cr_expect_eq(injected(0), 2);
+}
+
+static struct mmsghdr many[4];
+static char many_words[4];
+
+static void begin_many(const char *rules)
+{
+	static struct iovec vectors[4];
+
+	begin(rules);
+	for (size_t i = 0; i < 4; i++) {
+		vectors[i] = (struct iovec){ &many_words[i], 1 };
+		many[i].msg_hdr.msg_iov = &vectors[i];
+		many[i].msg_hdr.msg_iovlen = 1;
+	}
+	errno = 0;
+}
+
+Test(inject_datagram, an_error_behind_others_is_the_next_calls)
+{
+	begin_many("fault A = 127.0.0.1:PORT proto=udp errno=ECONNREFUSED dir=in calls=2 per=call\n");
+	peer_sends("abc");
+	cr_expect_eq(hook_recvmmsg(fd, many, 4, MSG_DONTWAIT, NULL), 1);
+	cr_expect_eq(errno, 0);
+	cr_expect_eq(hook_recvmmsg(fd, many, 4, MSG_DONTWAIT, NULL), -1);
+	cr_expect_eq(errno, ECONNREFUSED);
+	errno = 0;
+	cr_expect_eq(hook_recvmmsg(fd, many, 4, MSG_DONTWAIT, NULL), 2);
+	cr_expect_eq(errno, 0);
+	cr_expect_eq(many_words[0], 'b');
+	cr_expect_eq(injected(0), 1);
+}
+
+Test(inject_datagram, and_so_is_one_behind_others_that_were_sent)
+{
+	begin_many("fault A = 127.0.0.1:PORT proto=udp errno=ECONNREFUSED dir=out calls=3 per=call\n");
+	connect_to(&listener_address);
+	memcpy(many_words, "abcd", 4);
+	cr_expect_eq(hook_sendmmsg(fd, many, 4, 0), 2);
+	cr_expect_eq(errno, 0);
+	cr_expect_eq(hook_sendmmsg(fd, &many[2], 2, 0), -1);
+	cr_expect_eq(errno, ECONNREFUSED);
+	cr_expect_eq(hook_sendmmsg(fd, &many[2], 2, 0), 2);
+	expect_at_peer("abcd");
+	cr_expect_eq(injected(0), 1);
+}
+
+Test(inject_datagram, a_rule_that_decides_once_strikes_all)
+{
+	begin("fault A = 127.0.0.1:PORT proto=udp drop dir=out per=conn times=1\n");
+	for (const char *word = "abc"; *word; word++)
+		cr_expect_eq(say(*word), 1);
+	expect_at_peer("");
+	cr_expect_eq(injected(0), 1);
+	cr_expect_eq(hook_close(fd), 0);
+	fd = hook_socket(AF_INET, SOCK_DGRAM, 0);
+	cr_expect_eq(say('d'), 1);
+	expect_at_peer("d");
 }
