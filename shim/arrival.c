@@ -9,6 +9,7 @@
 #include "shim/held_attempt.h"
 #include "shim/hold.h"
 #include "shim/inside.h"
+#include "shim/own_call.h"
 #include "shim/socket_ask.h"
 
 /* Another thread is about to say until when. */
@@ -72,7 +73,7 @@ static uint64_t due_ns(const struct sight *sight, uint32_t flag, enum fault_kind
 	when_ns = atomic_load_explicit(due, memory_order_relaxed);
 	if (!when_ns)
 		return sight->now_ns + MOMENT_NS;
-	return when_ns > sight->now_ns ? when_ns : 0;
+	return when_ns > sight->now_ns && !own_calls_are_forbidden() ? when_ns : 0;
 }
 
 uint64_t arrival_answer_ns(const struct sight *sight)
@@ -165,6 +166,7 @@ struct hold_times arrival_hold(int fd, uint32_t events, uint64_t now_ns)
 
 	if (!slot || !slot_is_valid(slot, connection) ||
 			slot_has(slot, SLOT_RESET | SLOT_CLOSED) || process_is_vfork_child() ||
+			own_calls_are_forbidden() ||
 			exchange_has(&connection->exchange, EXCHANGE_CUT | EXCHANGE_TIMED_OUT))
 		return times;
 	later(&times.in_ns, held_attempt_ns(slot, now_ns));

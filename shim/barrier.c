@@ -8,6 +8,7 @@
 #include "shim/held_attempt.h"
 #include "shim/hold.h"
 #include "shim/meeting.h"
+#include "shim/own_call.h"
 #include "shim/socket_wait.h"
 
 /* Connecting still, as far as the program may know. */
@@ -34,7 +35,7 @@ static bool has_waited(struct crossing *crossing)
 			memory_order_relaxed);
 
 	return crossing->sight.is_blocking || crossing->sight.now_ns >= until_ns ||
-	       crossing_answer_again(crossing);
+	       own_calls_are_forbidden() || crossing_answer_again(crossing);
 }
 
 static bool meet_all(struct crossing *crossing)

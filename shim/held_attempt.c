@@ -7,6 +7,7 @@
 #include "core/clock.h"
 #include "shim/below.h"
 #include "shim/inside.h"
+#include "shim/own_call.h"
 #include "shim/socket_wait.h"
 #include "shim/vectors.h"
 
@@ -61,7 +62,9 @@ uint64_t held_attempt_ns(const struct slot *slot, uint64_t now_ns)
 {
 	uint64_t due_ns = atomic_load_explicit(&slot->attempt_due_ns, memory_order_relaxed);
 
-	return slot_has(slot, SLOT_HELD) && due_ns > now_ns ? due_ns : 0;
+	/* Under a filter nothing is given back when it is due: all of it is due. */
+	return slot_has(slot, SLOT_HELD) && due_ns > now_ns && !own_calls_are_forbidden() ? due_ns
+											  : 0;
 }
 
 int held_attempt_error(struct slot *slot, uint64_t now_ns)

@@ -47,10 +47,12 @@ void process_has_moved(void)
 
 void process_filter_begins(void)
 {
-	if (process_is_vfork_child())
+	if (process_is_vfork_child()) {
 		inside_vfork = INSIDE_FILTERED_VFORK;
-	else
-		runtime_filter_begins();
+		return;
+	}
+	runtime_filter_begins();
+	holds_release_before_filter();
 }
 
 void process_filter_ended(bool is_set)

@@ -292,12 +292,10 @@ static uint64_t serve(struct registration *registration, bool is_released, uint6
 	return due_ns;
 }
 
-static uint64_t serve_all(bool is_released, uint64_t now_ns)
+static uint64_t serve_marked(bool is_released, uint64_t now_ns)
 {
 	uint64_t earliest_ns = 0, due_ns, bits;
 
-	if (!holds_exist() || !own_calls_begin())
-		return 0;
 	for (uint32_t i = 0; i < WORDS_MAX; i++) {
 		bits = atomic_load_explicit(&marked[i], memory_order_acquire);
 		for (; bits; bits &= bits - 1) {
@@ -308,6 +306,16 @@ static uint64_t serve_all(bool is_released, uint64_t now_ns)
 				earliest_ns = due_ns;
 		}
 	}
+	return earliest_ns;
+}
+
+static uint64_t serve_all(bool is_released, uint64_t now_ns)
+{
+	uint64_t earliest_ns;
+
+	if (!holds_exist() || !own_calls_begin())
+		return 0;
+	earliest_ns = serve_marked(is_released, now_ns);
 	own_calls_end();
 	return earliest_ns;
 }
@@ -321,6 +329,15 @@ void holds_release(void)
 {
 	if (!process_is_vfork_child())
 		serve_all(true, 0);
+}
+
+/* Once no thread takes anything out any more, and before it is true that none may call. */
+void holds_release_before_filter(void)
+{
+	bool is_first = atomic_load_explicit(&own_calls.forbidden, memory_order_relaxed) == 1;
+
+	if (is_first && holds_exist())
+		serve_marked(true, 0);
 }
 
 void holds_release_copy(int fd)

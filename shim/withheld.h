@@ -104,6 +104,10 @@ void holds_release_descriptor(int fd);
  * calls of our own. What is still to be held is taken out again when it is reported. */
 void holds_release(void);
 
+/* The same with calls of our own forbidden already, by this thread, which is about to set the
+ * process's first filter. */
+void holds_release_before_filter(void);
+
 /* In a forked child: the epoll sets are shared with the parent, who gives back what he took. */
 void hold_forked(void);
 

@@ -3,15 +3,18 @@
 #include "faults.h"
 
 #include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sys/epoll.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 
 int hook_epoll_ctl(int set, int operation, int fd, struct epoll_event *event);
 int hook_epoll_wait(int set, struct epoll_event *events, int count, int timeout);
 ssize_t hook_sendto(int fd, const void *data, size_t size, int flags,
 		const struct sockaddr *address, socklen_t length);
+int hook_prctl(int option, ...);
 int hook_poll(struct pollfd *entries, nfds_t count, int timeout);
 
 static void open_stream(void)
@@ -427,4 +430,26 @@ Test(inject_connect, a_thread_that_is_late_can_be_cancelled)
 Test(inject_connect, and_one_whose_attempt_is_never_made)
 {
 	cancel_late_connect("fault A = 127.0.0.1:PORT timeout=1h\n", false);
+}
+
+/* Nobody could give it back when it is due. */
+Test(inject_connect, what_is_late_is_let_go_when_a_filter_is_set)
+{
+	struct sock_filter all = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+	struct sock_fprog program = { .len = 1, .filter = &all };
+	struct epoll_event event = { .events = EPOLLOUT | EPOLLET };
+	int set, fd;
+
+	faults_start("fault A = 127.0.0.1:PORT latency=1h\n");
+	set = real()->epoll_create1(0);
+	fd = socket_new(SOCK_NONBLOCK);
+	cr_assert_eq(error_of_connect(fd), EINPROGRESS);
+	cr_assert_eq(hook_epoll_ctl(set, EPOLL_CTL_ADD, fd, &event), 0);
+	real()->close(real()->accept(listener, NULL, NULL));
+	cr_assert_eq(hook_epoll_wait(set, &event, 1, 0), 0);
+	cr_assert_eq(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+	cr_assert_eq(hook_prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0), 0);
+	cr_expect_eq(hook_epoll_wait(set, &event, 1, -1), 1);
+	cr_expect_eq(so_error(fd), 0);
+	cr_expect_eq(hook_send(fd, "x", 1, MSG_NOSIGNAL), 1);
 }
