@@ -178,6 +178,7 @@ void gate_fork_parent(void)
 
 	if (runtime_is_judging())
 		fd_table_each(cancel);
+	holds_share();
 	errno = error;
 }
 

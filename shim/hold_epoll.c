@@ -200,7 +200,7 @@ static int waited(const struct question *question, uint64_t duration_ns)
 		told = events_told(question->set, question->events, count, now_ns);
 		/* What was taken out just now is this thread's to bring to the timer's attention.
 		 */
-		if (told && holds_exist())
+		if ((told || holds_are_shared()) && holds_exist())
 			hold_wait_until_ns(0, end_ns, now_ns);
 		/* What was taken out made room for others. */
 		if (told || (now_ns >= end_ns && (!count || ++past_end > LOOKS_PAST_END)))

@@ -41,7 +41,8 @@ static uint64_t withheld_due_ns(uint64_t now_ns)
 {
 	uint64_t due_ns = holds_exist() ? holds_serve(now_ns) : 0;
 
-	if (due_ns && !__libc_single_threaded && timer_watch_deadlines(due_ns))
+	if (due_ns && (!__libc_single_threaded || holds_are_shared()) &&
+			timer_watch_deadlines(due_ns))
 		return 0;
 	return due_ns;
 }

@@ -331,6 +331,19 @@ void holds_release(void)
 		serve_all(true, 0);
 }
 
+static _Atomic bool are_shared;
+
+bool holds_are_shared(void)
+{
+	return atomic_load_explicit(&are_shared, memory_order_relaxed);
+}
+
+void holds_share(void)
+{
+	if (registrations.all && atomic_load_explicit(&registrations.end, memory_order_relaxed))
+		atomic_store_explicit(&are_shared, true, memory_order_relaxed);
+}
+
 /* Once no thread takes anything out any more, and before it is true that none may call. */
 void holds_release_before_filter(void)
 {
@@ -344,7 +357,8 @@ void holds_release_copy(int fd)
 {
 	const struct connection *connection = fd_table_find(fd);
 
-	if (connection && atomic_load_explicit(&connection->references, memory_order_relaxed) >= 2)
+	if (connection && (holds_are_shared() || atomic_load_explicit(&connection->references,
+							 memory_order_relaxed) >= 2))
 		holds_release_descriptor(fd);
 }
 
@@ -391,6 +405,7 @@ void hold_again(int fd)
 
 void hold_forked(void)
 {
+	holds_share();
 	registrations_forked();
 	select_range_forked();
 	for (uint32_t i = 0; i < WORDS_MAX; i++) {

@@ -93,8 +93,9 @@ void hold_again(int fd);
 uint64_t holds_serve(uint64_t now_ns);
 bool holds_exist(void);
 
-/* A descriptor of a socket that has others is about to be closed or replaced: the kernel goes on to
- * report the socket by it, and so nothing is kept out of a set any more. Keeps errno. */
+/* A descriptor of a socket that has others, or may have some in another process, is about to be
+ * closed or replaced: the kernel goes on to report the socket by it, and so nothing is kept out of
+ * a set any more. Keeps errno. */
 void holds_release_copy(int fd);
 
 /* What it was held for is no more. Keeps errno. */
@@ -110,5 +111,10 @@ void holds_release_before_filter(void);
 
 /* In a forked child: the epoll sets are shared with the parent, who gives back what he took. */
 void hold_forked(void);
+
+/* The process was forked: what it takes out of its epoll sets another one may be waiting for, and
+ * goes back in time whether this one waits or not. */
+void holds_share(void);
+bool holds_are_shared(void);
 
 #endif

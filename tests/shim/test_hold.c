@@ -1385,3 +1385,39 @@ Test(hold, what_the_kernel_refuses_is_refused)
 	cr_assert_eq(errno, EBADF);
 	cr_assert_not_null(fd_table_find(pair.ends[0]));
 }
+
+/* The raw one, of another process that has the set, too. */
+static int told_elsewhere(int set, int timeout)
+{
+	struct epoll_event event;
+
+	return epoll_wait(set, &event, 1, timeout);
+}
+
+Test(hold, what_processes_share_goes_back_when_one_of_them_closes_it)
+{
+	struct pair pair = pair_new();
+	int set = set_of(&pair, EPOLLIN | EPOLLET);
+
+	holds_share();
+	hold_in(pair.ends[0], LONG_NS);
+	say(&pair);
+	cr_assert_eq(waited(set, pair.ends[0], 0), 0);
+	cr_assert_eq(told_elsewhere(set, 0), 0);
+	holds_release_copy(pair.ends[0]);
+	cr_assert_eq(told_elsewhere(set, 0), 1);
+}
+
+Test(hold, what_processes_share_goes_back_whether_one_waits_or_not)
+{
+	struct pair pair = pair_new();
+	int set = set_of(&pair, EPOLLIN);
+	uint64_t due_ns;
+
+	holds_share();
+	due_ns = hold_in(pair.ends[0], HOLD_NS);
+	say(&pair);
+	cr_assert_eq(waited(set, pair.ends[0], 0), 0);
+	cr_assert_eq(told_elsewhere(set, -1), 1);
+	cr_assert_geq(clock_now_ns(), due_ns);
+}
