@@ -22,7 +22,7 @@ struct fd_table fd_table;
  * back) above, index + 1 of the first free connection below. */
 static _Atomic uint64_t free_head;
 static _Atomic uint32_t used_from_start; /* connections [0, this) were given out at least once */
-static _Atomic uint32_t named_end;       /* descriptors [0, this) ever named one */
+static _Atomic uint32_t named_end;       /* descriptors [0, this) ever named one, or a stream */
 
 #define PIN 2u
 #define PIN_AWAITED 1u
@@ -146,7 +146,7 @@ int fd_table_descriptor(const struct connection *connection)
 	return -1;
 }
 
-/* That descriptor will name a connection. */
+/* That descriptor will name a connection, or a stream. */
 static void named(int fd)
 {
 	uint32_t end = atomic_load_explicit(&named_end, memory_order_relaxed);
@@ -184,6 +184,8 @@ struct connection *fd_table_set(int fd, enum fd_kind kind)
 	/* Most closes are of descriptors that nothing is known of: spare them the locked write. */
 	if (atomic_load_explicit(&fd_table.entries[fd], memory_order_relaxed) == (uint32_t)kind)
 		return NULL;
+	if (kind == FD_STREAM || kind == FD_STREAM6)
+		named(fd);
 	return replace(fd, kind);
 }
 
@@ -235,15 +237,11 @@ static void deadline_reset(struct deadline *deadline)
 	atomic_store_explicit(&deadline->acknowledged_bytes, 0, memory_order_relaxed);
 }
 
-struct connection *fd_table_connect(int fd, struct connection **ret_stale)
+/* A fresh one that nothing names yet. */
+static struct connection *pool_take(int fd, enum fd_kind kind)
 {
-	enum fd_kind kind = fd_table_kind(fd);
-	struct connection *connection;
+	struct connection *connection = pool_pop();
 
-	*ret_stale = NULL;
-	if ((uint32_t)fd >= fd_table.size)
-		return NULL;
-	connection = pool_pop();
 	if (!connection)
 		return NULL;
 	atomic_fetch_add_explicit(&fd_table.live, 1, memory_order_relaxed);
@@ -258,9 +256,48 @@ struct connection *fd_table_connect(int fd, struct connection **ret_stale)
 	named(fd);
 	/* release: who pins it and finds it in use finds it new. */
 	atomic_store_explicit(&connection->references, 1, memory_order_release);
-	/* The exchange publishes it: acq_rel in replace(). */
-	*ret_stale = replace(fd, FD_CONNECTION + connection_index(connection));
 	return connection;
+}
+
+struct connection *fd_table_connect(int fd, struct connection **ret_stale)
+{
+	struct connection *connection;
+
+	*ret_stale = NULL;
+	if ((uint32_t)fd >= fd_table.size)
+		return NULL;
+	connection = pool_take(fd, fd_table_kind(fd));
+	/* The exchange publishes it: acq_rel in replace(). */
+	if (connection)
+		*ret_stale = replace(fd, FD_CONNECTION + connection_index(connection));
+	return connection;
+}
+
+struct connection *fd_table_adopt(int fd, const struct exchange *exchange)
+{
+	enum fd_kind kind = fd_table_kind(fd);
+	struct connection *connection;
+	uint32_t entry = kind;
+
+	if (kind != FD_STREAM && kind != FD_STREAM6)
+		return NULL;
+	connection = pool_take(fd, kind);
+	if (!connection)
+		return NULL;
+	connection->exchange = *exchange;
+	/* Closed meanwhile, it may be another's, of which nothing is known. */
+	if (atomic_compare_exchange_strong_explicit(&fd_table.entries[fd], &entry,
+			    FD_CONNECTION + connection_index(connection), memory_order_seq_cst,
+			    memory_order_relaxed))
+		return connection;
+	atomic_store_explicit(&connection->references, 0, memory_order_relaxed);
+	fd_table_free(connection);
+	return NULL;
+}
+
+uint32_t fd_table_end(void)
+{
+	return atomic_load_explicit(&named_end, memory_order_acquire);
 }
 
 /* One more reference, unless the last one is already gone. */
@@ -287,7 +324,7 @@ struct connection *fd_table_copy(int fd, int copy)
 	if (entry == FD_EPOLL || (entry >= FD_CONNECTION &&
 			!retain(&fd_table.connections[entry - FD_CONNECTION])))
 		entry = FD_OTHER;
-	if (entry >= FD_CONNECTION)
+	if (entry != FD_OTHER)
 		named(copy);
 	return replace(copy, entry);
 }

@@ -25,7 +25,7 @@ enum fd_kind {
 	FD_STREAM,   /* an IPv4 stream socket that no call of ours connected */
 	FD_STREAM6,  /* the same, of IPv6 */
 	FD_EPOLL,    /* an epoll set, seen while readiness may be held (shim/registration.h) */
-	FD_DATAGRAM, /* of IPv4 or IPv6, seen while there are fault rules */
+	FD_DATAGRAM, /* of IPv4 or IPv6: faults alone ask for it */
 	FD_CONNECTION
 };
 
@@ -111,6 +111,13 @@ struct connection *fd_table_set(int fd, enum fd_kind kind);
 /* A fresh zeroed connection as `fd`'s, with one reference; NULL when the pool is empty or fd is
  * past the table. *ret_stale as of fd_table_set(). */
 struct connection *fd_table_connect(int fd, struct connection **ret_stale);
+
+/* The same in place of a stream that no call of ours connected, with what is known of its exchange;
+ * NULL as well where none stands there (any more). */
+struct connection *fd_table_adopt(int fd, const struct exchange *exchange);
+
+/* Descriptors from here on never named a connection or a stream. */
+uint32_t fd_table_end(void);
 
 /* `copy` became a copy of `fd` (dup): shares whatever stands there; of an epoll set nothing is
  * known by the copy's number yet. Returns as fd_table_set(). */

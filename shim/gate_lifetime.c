@@ -36,11 +36,11 @@ void gate_born(int fd, int domain, int type)
 		return;
 	if ((type & ~(SOCK_NONBLOCK | SOCK_CLOEXEC)) == SOCK_STREAM)
 		kind = domain == AF_INET ? FD_STREAM : domain == AF_INET6 ? FD_STREAM6 : FD_OTHER;
-	else if (atomic_load_explicit(&inject_is_on, memory_order_relaxed))
+	else
 		kind = datagram_kind(domain, type);
 	/* A connection that still stands there was closed out of our sight. */
 	call_end(fd_table_set(fd, kind));
-	if (kind == FD_DATAGRAM)
+	if (kind == FD_DATAGRAM && atomic_load_explicit(&inject_is_on, memory_order_acquire))
 		datagram_begins(fd);
 }
 

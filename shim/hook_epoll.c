@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* An epoll set concerns nobody but faults, which stand beneath real() (shim/hold.h). */
+/* An epoll set concerns nobody but faults, which stand beneath real() (shim/hold.h): in a program
+ * that waits, rules that are added by hand are seen here. */
 #include <sys/epoll.h>
 
 #include "shim/gate_lifetime.h"
+#include "shim/inject.h"
 #include "shim/real.h"
 
 static int born(int set)
@@ -29,17 +31,20 @@ HOOK(int, epoll_ctl, (int set, int operation, int fd, struct epoll_event *event)
 
 HOOK(int, epoll_wait, (int set, struct epoll_event *events, int room, int timeout))
 {
+	inject_look_outside();
 	return real()->epoll_wait(set, events, room, timeout);
 }
 
 HOOK(int, epoll_pwait, (int set, struct epoll_event *events, int room, int timeout,
 		const sigset_t *mask))
 {
+	inject_look_outside();
 	return real()->epoll_pwait(set, events, room, timeout, mask);
 }
 
 HOOK(int, epoll_pwait2, (int set, struct epoll_event *events, int room,
 		const struct timespec *timeout, const sigset_t *mask))
 {
+	inject_look_outside();
 	return real()->epoll_pwait2(set, events, room, timeout, mask);
 }

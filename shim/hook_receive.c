@@ -8,6 +8,7 @@
 
 #include "shim/gate.h"
 #include "shim/gate_lifetime.h"
+#include "shim/inject.h"
 #include "shim/real.h"
 #include "shim/vectors.h"
 
@@ -82,6 +83,8 @@ HOOK(ssize_t, recvfrom, (int fd, void *data, size_t size, int flags, struct sock
 
 	if (connection)
 		return recvfrom_guarded(connection, fd, data, size, flags, address, length);
+	if (address)
+		inject_look_outside();
 	return real()->recvfrom(fd, data, size, flags, address, length);
 }
 

@@ -8,6 +8,7 @@
  */
 #include "shim/gate.h"
 #include "shim/gate_connect.h"
+#include "shim/inject.h"
 #include "shim/real.h"
 #include "shim/vectors.h"
 
@@ -105,6 +106,9 @@ HOOK(ssize_t, sendto, (int fd, const void *data, size_t size, int flags,
 		return sendto_fast_open(fd, data, size, flags, address, length);
 	if (connection)
 		return sendto_guarded(connection, fd, data, size, flags, address, length);
+	/* A datagram: whoever sends nothing else looks nowhere else. */
+	if (address)
+		inject_look_outside();
 	return real()->sendto(fd, data, size, flags, address, length);
 }
 

@@ -6,6 +6,7 @@
 #include <sys/syscall.h>
 
 #include "core/clock.h"
+#include "shim/adoption.h"
 #include "shim/arrival.h"
 #include "shim/below.h"
 #include "shim/datagram_socket.h"
@@ -104,7 +105,7 @@ __attribute__((noinline)) void inject_refresh(void)
 {
 	int error = errno;
 
-	fault_rules_refresh(clock_now_ns());
+	adoption_refresh(clock_now_ns());
 	take_up();
 	errno = error;
 }

@@ -24,6 +24,14 @@ static inline void inject_look(void)
 		inject_refresh();
 }
 
+/* The same outside of the gate: before start, or in a child of vfork, nothing is read. */
+static inline void inject_look_outside(void)
+{
+	if (runtime.segment && __builtin_expect(fault_rules_have_changed(), 0) &&
+			runtime_is_judging())
+		inject_refresh();
+}
+
 /* The program ends: what was chosen and never struck is counted so. */
 void inject_exit(void);
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "shim/adoption.h"
 #include "shim/inject_choose.h"
 
 #include <errno.h>
@@ -249,7 +250,7 @@ bool inject_concerns(struct slot *slot, struct connection *connection, int fd)
 	int error = errno;
 
 	if (fault_rules_have_changed())
-		fault_rules_refresh(clock_now_ns());
+		adoption_refresh(clock_now_ns());
 	if (!slot_is_valid(slot, connection)) {
 		slot_begin(slot, connection, 1);
 		atomic_store_explicit(&slot->rules, UINT64_MAX, memory_order_relaxed);

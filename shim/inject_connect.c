@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "core/clock.h"
+#include "shim/adoption.h"
 #include "shim/attempt.h"
 #include "shim/below.h"
 #include "shim/call.h"
@@ -208,7 +209,7 @@ int inject_connect(int fd, const struct sockaddr *address, socklen_t length)
 		return disconnect(&attempt);
 	attempt.sight.now_ns = clock_now_ns();
 	if (fault_rules_have_changed())
-		fault_rules_refresh(attempt.sight.now_ns);
+		adoption_refresh(attempt.sight.now_ns);
 	attempt.sight.connection = fd_table_find(fd);
 	kind = attempt.sight.connection ? attempt.sight.connection->kind : fd_table_kind(fd);
 	if (!is_of_family(kind, address, length))

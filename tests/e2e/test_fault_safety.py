@@ -3,6 +3,7 @@
 the program's own state alone, end with it, and reach running programs when they are added by hand."""
 import os
 import signal
+import socket
 import threading
 import time
 
@@ -339,6 +340,66 @@ class ByHand(_Safety):
 		result = client.calls()[0]
 		self.assertWorks(result)
 		self.assertGreaterEqual(result.seconds, 0.5)
+
+	def test_a_connection_that_no_rule_was_about_before(self):
+		"""Where the program waits in poll or epoll, as those with timeouts do, or those with event loops."""
+		self.rules['TARGET'] = 'dead.internal:9'
+		clients = [('client_keepalive.py', []), ('client_http.js', ['keep'])]
+		for name, arguments in clients[:1 if not harness.find_program('node') else 2]:
+			client = self.client(name, self.port, *arguments)
+			for _ in range(3):
+				self.assertWorks(client.calls()[0])
+			self.add('latency=500ms per=call', '--for', '5m')
+			client.calls()
+			result = client.calls()[0]
+			self.assertWorks(result)
+			self.assertGreaterEqual(result.seconds, 0.5)
+			self.clear()
+			self.add('reset per=call', '--for', '5m')
+			self.assertFails(client.calls()[0], 'ConnectionResetError|ECONNRESET')
+			self.clear()
+
+	def test_one_that_only_sends_and_receives_needs_a_rule_from_the_start(self):
+		server = self.peer(lambda connection: [connection.sendall(b'x') for _ in iter(
+			lambda: connection.recv(1), b'')])
+		program = ('import socket, sys\ns = socket.create_connection(("localhost", int(sys.argv[1])))\n'
+			'for _ in sys.stdin:\n\ttry:\n\t\ts.sendall(b"x")\n\t\tprint(len(s.recv(1)), flush=True)\n'
+			'\texcept OSError as error:\n\t\tprint(error, flush=True)\n')
+
+		def ask(process):
+			process.stdin.write('\n')
+			process.stdin.flush()
+			return process.stdout.readline()
+		self.rules['TARGET'] = f'localhost:{server.port} enabled=no'
+		process = self.start([harness.PYTHON, '-c', program, str(server.port)], stdin=-1, stdout=-1, text=True)
+		self.assertEqual(ask(process), '1\n')
+		result = self.shunt('fault', 'add', 'F', f'localhost:{server.port} errno=ETIMEDOUT per=call dir=in')
+		self.assertEqual(result.returncode, 0, result)
+		self.assertEqual(ask(process), '[Errno 110] Connection timed out\n')
+
+	def test_a_program_that_makes_no_connection(self):
+		self.rules['TARGET'] = 'dead.internal:9'
+		program = ('import socket, sys\nto = ("127.0.0.1", int(sys.argv[1]))\n'
+			's = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\nfor _ in sys.stdin:\n'
+			'\ttry:\n\t\ts.sendto(b"x", to)\n\t\tsocket.getaddrinfo("localhost", 1)\n'
+			'\t\tprint("ok", flush=True)\n\texcept OSError as error:\n\t\tprint(error, flush=True)\n')
+		with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as peer:
+			peer.bind(('127.0.0.1', 0))
+			port = peer.getsockname()[1]
+			process = self.start([harness.PYTHON, '-c', program, str(port)], stdin=-1, stdout=-1, text=True)
+
+			def answer():
+				process.stdin.write('\n')
+				process.stdin.flush()
+				return process.stdout.readline()
+			self.assertEqual(answer(), 'ok\n')
+			for rule, words in (('dns:localhost again', '[Errno -3] Temporary failure in name resolution\n'),
+					(f'127.0.0.1:{port} proto=udp errno=EPERM dir=out', '[Errno 1] Operation not permitted\n')):
+				result = self.shunt('fault', 'add', 'F', rule, '--for', '5m')
+				self.assertEqual(result.returncode, 0, result)
+				self.assertEqual(answer(), words)
+				self.clear()
+				self.assertEqual(answer(), 'ok\n')
 
 	def test_readiness_is_held_in_loops_that_wait_already(self):
 		for name in ('client_asyncio.py', 'client_http.js'):

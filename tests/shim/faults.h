@@ -95,6 +95,19 @@ static inline void faults_start(const char *rules)
 	atomic_store(&runtime.is_active, true);
 }
 
+/* As `shunt fault add` does; the rule is "127.0.0.1:PORT refuse". */
+static inline void fault_added(const char *name, const char *rule)
+{
+	uint64_t now_ns = clock_now_ns();
+	char text[FAULT_TEXT_SIZE], error[128];
+	struct fault fault;
+
+	with_port(rule, text, sizeof(text));
+	cr_assert(fault_parse(name, text, strlen(text), &fault, error, sizeof(error)), "%s", error);
+	cr_assert(fault_table_add(&runtime.segment->faults, &fault, text, now_ns + 3600000 * MS_NS,
+			now_ns));
+}
+
 static inline int connect_fd(int fd)
 {
 	return hook_connect(fd, (struct sockaddr *)&listener_address, sizeof(listener_address));

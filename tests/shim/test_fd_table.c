@@ -115,6 +115,24 @@ Test(fd_table, a_freed_connection_comes_back_empty)
 	cr_expect_eq(atomic_load(&connection->exchange.flags), 0);
 }
 
+Test(fd_table, a_stream_alone_is_adopted)
+{
+	const struct exchange exchange = { .flags = EXCHANGE_ESTABLISHED };
+	struct connection *connection;
+
+	cr_expect_null(fd_table_adopt(-1, &exchange));
+	cr_expect_null(fd_table_adopt(5, &exchange));
+	fd_table_set(5, FD_STREAM6);
+	cr_expect_geq(fd_table_end(), 6);
+	connection = fd_table_adopt(5, &exchange);
+	cr_assert_not_null(connection);
+	cr_expect_eq(fd_table_find(5), connection);
+	cr_expect_eq(connection->kind, FD_STREAM6);
+	cr_expect(exchange_has(&connection->exchange, EXCHANGE_ESTABLISHED));
+	cr_expect_null(fd_table_adopt(5, &exchange));
+	cr_expect_eq(fd_table_set(5, FD_OTHER), connection);
+}
+
 Test(fd_table, an_empty_pool_leaves_the_descriptor_alone)
 {
 	struct connection *stale;

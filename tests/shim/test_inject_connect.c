@@ -227,20 +227,71 @@ Test(inject_connect, a_breaker_sees_a_failure_and_an_injected_one)
 
 Test(inject_connect, a_rule_added_by_hand_strikes_until_it_is_cleared)
 {
-	struct fault fault;
-	char text[64], error[128];
-	uint64_t now_ns;
-
 	faults_start("break B = 127.0.0.1:1\n");
 	cr_expect_eq(error_of_connect(socket_new(0)), 0);
-	now_ns = clock_now_ns();
-	with_port("127.0.0.1:PORT refuse", text, sizeof(text));
-	cr_assert(fault_parse("X", text, strlen(text), &fault, error, sizeof(error)));
-	cr_assert(fault_table_add(&runtime.segment->faults, &fault, text, now_ns + 3600000 * MS_NS,
-			now_ns));
+	fault_added("X", "127.0.0.1:PORT refuse");
 	cr_expect_eq(error_of_connect(socket_new(0)), ECONNREFUSED);
 	cr_expect_eq(fault_table_clear(&runtime.segment->faults, "X", clock_now_ns()), 1);
 	cr_expect_eq(error_of_connect(socket_new(0)), 0);
+}
+
+/* Whatever a program does that waits for others. */
+static void wait_for_nothing(void)
+{
+	cr_assert_eq(hook_poll(NULL, 0, 0), 0);
+}
+
+Test(inject_connect, a_connection_that_no_rule_concerned_is_struck_by_one_that_is_added)
+{
+	struct sockaddr_in other_address;
+	int fd, other, peer, other_listener;
+	char answer[16];
+
+	faults_start("break B = 127.0.0.1:1\n");
+	other_listener = peer_open(SOCK_STREAM, &other_address);
+	cr_assert_eq(real()->listen(other_listener, 1), 0);
+	other = socket_new(0);
+	cr_assert_eq(hook_connect(other, (struct sockaddr *)&other_address, sizeof(other_address)),
+			0);
+	fd = connection_new(&peer);
+	cr_expect_eq(exchange_on(fd, peer, answer, sizeof(answer)), 6);
+	fault_added("X", "127.0.0.1:PORT reset per=call calls=2");
+	wait_for_nothing();
+	cr_expect_null(fd_table_find(other));
+	cr_expect_eq(exchange_on(fd, peer, answer, sizeof(answer)), 6);
+	cr_expect_eq(exchange_on(fd, peer, answer, sizeof(answer)), -1);
+	cr_expect_eq(errno, ECONNRESET);
+	cr_expect_eq(injected(0), 1);
+}
+
+Test(inject_connect, and_one_that_is_used_while_rules_are_read)
+{
+	char answer[16];
+	int fd, peer, tracked, tracked_peer;
+
+	faults_start("fault A = 127.0.0.1:PORT latency=1ms calls=1\n");
+	tracked = connection_new(&tracked_peer);
+	fault_rules.rules[0].fault.target.port_low = 1;
+	fault_rules.rules[0].fault.target.port_high = 1;
+	fd = connection_new(&peer);
+	cr_assert_null(fd_table_find(fd));
+	fault_added("X", "127.0.0.1:PORT reset per=call");
+	/* Whoever sends on a connection that is known sees the change first. */
+	exchange_on(tracked, tracked_peer, answer, sizeof(answer));
+	cr_expect_not_null(fd_table_find(fd));
+	cr_expect_eq(exchange_on(fd, peer, answer, sizeof(answer)), -1);
+}
+
+Test(inject_connect, a_socket_that_has_yet_to_connect_is_left_alone)
+{
+	int fd;
+
+	faults_start("break B = 127.0.0.1:1\n");
+	fd = socket_new(0);
+	fault_added("X", "127.0.0.1:PORT refuse");
+	wait_for_nothing();
+	cr_expect_null(fd_table_find(fd));
+	cr_expect_eq(error_of_connect(fd), ECONNREFUSED);
 }
 
 Test(inject_connect, what_never_struck_is_counted_at_the_end)

@@ -82,6 +82,23 @@ static char hear(int flags)
 
 TestSuite(inject_datagram, .timeout = 60);
 
+Test(inject_datagram, a_rule_added_by_hand_strikes_one_that_is_sent)
+{
+	begin("break B = 127.0.0.1:1\n");
+	cr_expect_eq(say('a'), 1);
+	fault_added("X", "127.0.0.1:PORT proto=udp drop dir=out");
+	cr_expect_eq(say('b'), 1);
+	expect_at_peer("a");
+}
+
+Test(inject_datagram, and_one_that_is_received)
+{
+	begin("break B = 127.0.0.1:1\n");
+	fault_added("X", "127.0.0.1:PORT proto=udp drop dir=in calls=1");
+	peer_sends("ab");
+	cr_expect_eq(hear(0), 'b');
+}
+
 Test(inject_datagram, one_that_is_lost_was_sent_all_the_same)
 {
 	begin("fault A = 127.0.0.1:PORT proto=udp drop dir=out calls=2\n");

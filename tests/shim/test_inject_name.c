@@ -132,6 +132,18 @@ Test(inject_name, a_buffer_that_is_too_small_is_said_to_be)
 	cr_expect_null(result);
 }
 
+Test(inject_name, a_rule_added_by_hand_strikes_a_program_that_looks_up_and_no_more)
+{
+	begin("break B = 127.0.0.1:1\n");
+	cr_expect_eq(look_up(NAME), EAI_AGAIN);
+	cr_expect_eq(lookups, 1);
+	fault_added("X", "dns:" NAME " nxdomain");
+	cr_expect_eq(look_up(NAME), EAI_NONAME);
+	cr_expect_eq(lookups, 1);
+	cr_expect_eq(fault_table_clear(&runtime.segment->faults, "X", clock_now_ns()), 1);
+	cr_expect_eq(look_up(NAME), EAI_AGAIN);
+}
+
 Test(inject_name, other_names_and_addresses_are_left_alone)
 {
 	begin("fault A = dns:" NAME " nxdomain\n");

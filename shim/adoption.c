@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+#include "shim/adoption.h"
+
+#include <errno.h>
+
+#include "shim/call.h"
+#include "shim/fault_rules.h"
+#include "shim/fd_table.h"
+#include "shim/socket_ask.h"
+
+/* fault_rules.generation that was looked at. */
+static _Atomic uint64_t looked_at;
+
+/* The environment's rules were there when it was connected, if it was by us. */
+static bool is_concerned(int fd, uint64_t now_ns)
+{
+	struct sockaddr_storage peer;
+	socklen_t length = socket_peer(fd, &peer);
+	uint32_t rules[FAULT_TOGETHER_MAX], count;
+
+	if (!length)
+		return false;
+	count = fault_rules_match_peer((struct sockaddr *)&peer, length, FAULT_TCP, now_ns, rules,
+			FAULT_TOGETHER_MAX);
+	for (uint32_t i = 0; i < count; i++) {
+		if (fault_rule_at(rules[i])->is_added)
+			return true;
+	}
+	return false;
+}
+
+/* Its next send begins a call. Which rules those are is asked again when it is used. */
+static void adopt(int fd, uint64_t now_ns)
+{
+	const struct exchange exchange = {
+		.flags = EXCHANGE_ESTABLISHED | EXCHANGE_ANSWERED | EXCHANGE_SPOKEN,
+		.began_ns = now_ns,
+	};
+	struct connection *connection = fd_table_adopt(fd, &exchange);
+	struct sockaddr_storage peer;
+
+	/* Another socket may stand there by now, which has yet to connect. */
+	if (connection && !socket_peer(fd, &peer))
+		call_end(fd_table_set(fd, connection->kind));
+}
+
+static bool is_stream(enum fd_kind kind)
+{
+	return kind == FD_STREAM || kind == FD_STREAM6;
+}
+
+__attribute__((noinline)) static void look_at_all(uint64_t now_ns)
+{
+	uint32_t end = fd_table_end();
+
+	for (uint32_t fd = 0; fd < end; fd++) {
+		if (is_stream(fd_table_kind((int)fd)) && is_concerned((int)fd, now_ns))
+			adopt((int)fd, now_ns);
+	}
+}
+
+void adoption_refresh(uint64_t now_ns)
+{
+	uint64_t known = atomic_load_explicit(&looked_at, memory_order_relaxed), generation;
+	int error = errno;
+
+	fault_rules_refresh(now_ns);
+	generation = atomic_load_explicit(&fault_rules.generation, memory_order_acquire);
+	if (known != generation && atomic_compare_exchange_strong_explicit(&looked_at, &known,
+						   generation, memory_order_relaxed,
+						   memory_order_relaxed))
+		look_at_all(now_ns);
+	errno = error;
+}
