@@ -143,7 +143,11 @@ ssize_t barrier_passed(struct crossing *crossing, ssize_t result)
 		return result;
 	/* Another thread came to the end of it, and woke this one. */
 	if (slot_has(slot, SLOT_RESET)) {
-		errno = atomic_load_explicit(&slot->error, memory_order_relaxed);
+		int error = crossing_dead_error(crossing);
+
+		if (!error)
+			return 0;
+		errno = error;
 		return -1;
 	}
 	return end_late(crossing);

@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 
 #include "core/clock.h"
+#include "core/possible.h"
 #include "shim/held_attempt.h"
 #include "shim/hold.h"
 #include "shim/own_call.h"
@@ -81,15 +82,24 @@ void crossing_end_connection(struct crossing *crossing, int error)
 	socket_wake(crossing->sight.fd);
 }
 
+int crossing_dead_error(const struct crossing *crossing)
+{
+	int error = atomic_load_explicit(&crossing->sight.slot->error, memory_order_relaxed);
+	bool receives = crossing_is_receiving(crossing);
+
+	if (possible_calls(receives ? POSSIBLE_RECV : POSSIBLE_SEND, false, true, error))
+		return error;
+	return receives ? 0 : EPIPE;
+}
+
 bool crossing_answer_dead(struct crossing *crossing)
 {
-	struct slot *slot = crossing->sight.slot;
-	int error = atomic_load_explicit(&slot->error, memory_order_relaxed);
+	int error;
 
-	if (slot_has(slot, SLOT_RESET)) {
-		if (error == EPIPE)
-			raise_pipe(crossing);
-		return crossing_answer(crossing, -1, error);
-	}
-	return !crossing_is_receiving(crossing) || crossing_answer(crossing, 0, 0);
+	if (!slot_has(crossing->sight.slot, SLOT_RESET))
+		return !crossing_is_receiving(crossing) || crossing_answer(crossing, 0, 0);
+	error = crossing_dead_error(crossing);
+	if (error == EPIPE)
+		raise_pipe(crossing);
+	return crossing_answer(crossing, error ? -1 : 0, error);
 }

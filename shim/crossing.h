@@ -62,6 +62,10 @@ bool crossing_answer_again(struct crossing *crossing);
  * stream; whoever waits for it wakes. */
 void crossing_end_connection(struct crossing *crossing, int error);
 
+/* With what one that died by an error fails: where only the other direction can fail so, the end of
+ * the stream (0), or EPIPE. */
+int crossing_dead_error(const struct crossing *crossing);
+
 /* What a dead connection answers. True: nothing, and this call goes on. */
 bool crossing_answer_dead(struct crossing *crossing);
 

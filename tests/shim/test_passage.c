@@ -113,6 +113,14 @@ Test(passage, an_error_strikes_the_call_that_it_is_for)
 	cr_expect_eq(errno, ETIMEDOUT);
 }
 
+static void *receives_one(void *unused)
+{
+	char byte;
+
+	(void)unused;
+	return (void *)(intptr_t)hook_recv(fd, &byte, 1, 0);
+}
+
 static volatile sig_atomic_t pipes;
 
 static void count_pipe(int signal)
@@ -131,6 +139,28 @@ Test(passage, a_broken_pipe_is_told_by_its_signal_too)
 	cr_expect_lt(hook_write(fd, "x", 1), 0);
 	cr_expect_eq(errno, EPIPE);
 	cr_expect_eq(pipes, 1);
+	cr_expect_eq(hook_recv(fd, answer, 1, 0), 0, "which cannot fail so");
+}
+
+Test(passage, who_waits_while_it_breaks_comes_to_the_end)
+{
+	pthread_t thread;
+	void *result;
+
+	begin("fault A = 127.0.0.1:PORT errno=EPIPE dir=out\n");
+	pthread_create(&thread, NULL, receives_one, NULL);
+	cr_expect_lt(hook_send(fd, "x", 1, MSG_NOSIGNAL), 0);
+	pthread_join(thread, &result);
+	cr_expect_eq((intptr_t)result, 0);
+}
+
+Test(passage, what_only_a_receive_can_fail_with_is_a_broken_pipe_to_a_send)
+{
+	begin("fault A = 127.0.0.1:PORT errno=ENOTCONN dir=in\n");
+	cr_expect_lt(hook_recv(fd, answer, 1, 0), 0);
+	cr_expect_eq(errno, ENOTCONN);
+	cr_expect_lt(hook_send(fd, "x", 1, MSG_NOSIGNAL), 0);
+	cr_expect_eq(errno, EPIPE);
 }
 
 Test(passage, no_call_is_shorter_than_a_byte)
