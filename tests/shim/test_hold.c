@@ -1275,7 +1275,8 @@ Test(hold, select_leaves_alone_what_stands_behind_a_set)
 		FD_ZERO(&memory->reads);
 		FD_SET(pair.ends[0], &memory->reads);
 		memset(memory->behind, 0xff, sizeof(memory->behind));
-		memory->behind[0] = asked = 0;
+		memory->behind[0] = 0;
+		asked = 0;
 		asked_there = &memory->behind[0];
 		cr_assert_eq(select_by(which, TABLE_SIZE, &memory->reads, NULL, NULL), 1);
 		cr_assert_geq(clock_now_ns(), due_ns);
