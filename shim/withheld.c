@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdatomic.h>
 #include <stddef.h>
-#include <sys/single_threaded.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
@@ -15,7 +14,6 @@
 #include "shim/own_call.h"
 #include "shim/raw.h"
 #include "shim/registration.h"
-#include "shim/runtime.h"
 #include "shim/select_range.h"
 
 #define WORDS_MAX (REGISTRATIONS_MAX / 64)
@@ -32,33 +30,6 @@ bool withheld_start(hold_ask *ask)
 {
 	ask_whom = ask;
 	return registrations_start();
-}
-
-_Atomic bool withheld_is_recorded, withheld_is_expected;
-
-void holds_record(void)
-{
-	if (!holds_are_recorded())
-		atomic_store_explicit(&withheld_is_recorded, true, memory_order_release);
-}
-
-void holds_expect(void)
-{
-	holds_record();
-	if (!holds_are_expected())
-		atomic_store_explicit(&withheld_is_expected, true, memory_order_release);
-}
-
-static bool may_be_given_back(void)
-{
-	if (own_calls_are_forbidden() || process_is_vfork_child())
-		return false;
-	return runtime.config.timer != TIMER_OFF || __libc_single_threaded;
-}
-
-bool hold_is_possible(void)
-{
-	return may_be_given_back() && epoll_sets_know_seen();
 }
 
 struct hold_times withheld_ask(int fd, uint32_t events, uint64_t now_ns)
@@ -150,7 +121,7 @@ uint32_t withhold(int set, int fd, const struct epoll_event *event, uint64_t now
 	struct hold_times times;
 	uint64_t signals;
 
-	if (!connection || !may_be_given_back())
+	if (!connection || !hold_may_be_given_back())
 		return left;
 	times = ask_whom(fd, event->events, now_ns);
 	if (!halves_bits(&times, event->events, now_ns) || !own_calls_begin())
@@ -280,7 +251,7 @@ static uint64_t serve(struct registration *registration, bool is_released, uint6
 	if (!is_released && halves_due_ns(registration) > now_ns)
 		return halves_due_ns(registration);
 	/* Without the lock: who is asked may want to know what is registered. */
-	if (!is_released && may_be_given_back())
+	if (!is_released && hold_may_be_given_back())
 		times = withheld_ask(fd, 0, now_ns);
 	signals = registrations_lock(fd);
 	if (pair && atomic_load_explicit(&registration->pair, memory_order_acquire) == pair &&
@@ -331,19 +302,6 @@ void holds_release(void)
 		serve_all(true, 0);
 }
 
-static _Atomic bool are_shared;
-
-bool holds_are_shared(void)
-{
-	return atomic_load_explicit(&are_shared, memory_order_relaxed);
-}
-
-void holds_share(void)
-{
-	if (registrations.all && atomic_load_explicit(&registrations.end, memory_order_relaxed))
-		atomic_store_explicit(&are_shared, true, memory_order_relaxed);
-}
-
 /* Once no thread takes anything out any more, and before it is true that none may call. */
 void holds_release_before_filter(void)
 {
@@ -391,7 +349,7 @@ void hold_again(int fd)
 	uint32_t position = 0;
 	uint64_t signals;
 
-	if (!may_be_given_back() || !registrations.all || !own_calls_begin())
+	if (!hold_may_be_given_back() || !registrations.all || !own_calls_begin())
 		return;
 	epoll_sets_know_seen();
 	signals = registrations_lock(fd);

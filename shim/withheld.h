@@ -17,6 +17,7 @@
 #include <stdint.h>
 #include <sys/epoll.h>
 
+#include "shim/expectation.h"
 #include "shim/halves.h"
 
 /*
@@ -30,38 +31,8 @@ typedef struct hold_times hold_ask(int fd, uint32_t events, uint64_t now_ns);
 /* Whom to ask. False without memory. */
 bool withheld_start(hold_ask *ask);
 
-/*
- * Something may come to be held in this process: from now on registrations are recorded. What was
- * registered before has to be read from the kernel, and its edges, of which some may be spent by
- * then, are reported anew.
- */
-void holds_record(void);
-
-/* And now it may: until then a wait costs a comparison or two. */
-void holds_expect(void);
-
-extern _Atomic bool withheld_is_recorded __attribute__((visibility("hidden")));
-extern _Atomic bool withheld_is_expected __attribute__((visibility("hidden")));
-
-static inline bool holds_are_recorded(void)
-{
-	return __builtin_expect(atomic_load_explicit(&withheld_is_recorded, memory_order_acquire),
-			0);
-}
-
-static inline bool holds_are_expected(void)
-{
-	return __builtin_expect(atomic_load_explicit(&withheld_is_expected, memory_order_acquire),
-			0);
-}
-
 /* Asks, of a connection; anything else is not held. */
 struct hold_times withheld_ask(int fd, uint32_t events, uint64_t now_ns);
-
-/* May anything more be held now? Not under a seccomp filter or in a vfork child; not where what is
- * held could not be given back while another thread waits: with threads and SHUNT_TIMER=off; and
- * not while there is an epoll set of which something may be missing. Makes system calls. */
-bool hold_is_possible(void);
 
 /*
  * The set has reported this, and it is about fd: what of it to tell the program now. The rest is
@@ -111,10 +82,5 @@ void holds_release_before_filter(void);
 
 /* In a forked child: the epoll sets are shared with the parent, who gives back what he took. */
 void hold_forked(void);
-
-/* The process was forked: what it takes out of its epoll sets another one may be waiting for, and
- * goes back in time whether this one waits or not. */
-void holds_share(void);
-bool holds_are_shared(void);
 
 #endif
