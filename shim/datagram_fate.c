@@ -276,6 +276,13 @@ uint64_t fate_is_held(int fd, uint64_t now_ns)
 	return until_ns > now_ns ? until_ns : 0;
 }
 
+bool fate_is_failure(int fd)
+{
+	const struct slot *slot = datagram_slot(fd);
+
+	return slot && KIND_OF(state_of(&slot->next)) == FATE_FAILS;
+}
+
 bool fate_take(int fd, struct fate *fate, uint64_t now_ns)
 {
 	struct slot *slot = datagram_slot(fd);

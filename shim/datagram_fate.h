@@ -36,6 +36,9 @@ struct fate fate_of_next(int fd, uint64_t now_ns, uint64_t *ret_due_ns);
 /* The same of one that was looked at before, without a system call. */
 uint64_t fate_is_held(int fd, uint64_t now_ns);
 
+/* And is it a failure? */
+bool fate_is_failure(int fd);
+
 /* About to take it. False: another thread did, or does. */
 bool fate_take(int fd, struct fate *fate, uint64_t now_ns);
 

@@ -122,13 +122,15 @@ static struct fate receives(int fd, int flags, bool is_first)
 	struct fate fate;
 
 	for (;;) {
-		int error = is_blocking ? socket_wait(fd, end_ns) : 0;
+		/* There may be nothing there but that. */
+		bool is_failing = fate_is_failure(fd);
+		int error = is_blocking && !is_failing ? socket_wait(fd, end_ns) : 0;
 		uint64_t now_ns = clock_now_ns(), due_ns;
 		uint32_t readiness;
 
 		if (error)
 			return fail(error);
-		readiness = socket_readiness(fd, POLLIN);
+		readiness = is_failing ? POLLIN : socket_readiness(fd, POLLIN);
 		if (readiness & POLLERR && !is_first)
 			return fail(EAGAIN);
 		if (!(readiness & POLLIN))
@@ -222,8 +224,8 @@ int datagram_receive_many(int fd, struct mmsghdr *messages, unsigned int count, 
 	return done ? (int)done : -1;
 }
 
-/* To look would take an error away. What is lost the program shall not be told of: it would wait
- * for it. */
+/* To look would take an error away; select() tells of one as of data. What is lost the program
+ * shall not be told of: it would wait for it. */
 struct hold_times datagram_hold(int fd, uint32_t events, uint64_t now_ns)
 {
 	struct hold_times times = { 0, 0 };
@@ -232,7 +234,7 @@ struct hold_times datagram_hold(int fd, uint32_t events, uint64_t now_ns)
 		return times;
 	if (!(events & EPOLLIN))
 		times.in_ns = fate_is_held(fd, now_ns);
-	else if (datagram_is_concerned(fd, FAULT_IN) &&
+	else if (datagram_is_concerned(fd, FAULT_IN) && socket_readiness(fd, POLLIN) == POLLIN &&
 			fate_of_next(fd, now_ns, &times.in_ns).kind == FATE_LOST)
 		times.in_ns = now_ns + MOMENT_NS;
 	return times;

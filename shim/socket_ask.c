@@ -82,8 +82,7 @@ static int64_t between_ns(const struct timespec *from, const struct timespec *to
 			from->tv_nsec;
 }
 
-/* Once asked for, the kernel stamps what comes; what it has not stamped came when it is asked, as it
- * says. */
+/* Once asked for, the kernel stamps what comes; of the rest it says that it came just now. */
 uint64_t socket_datagram_age_ns(int fd)
 {
 	struct timespec before, came, now;

@@ -19,8 +19,8 @@ uint32_t socket_readiness(int fd, uint32_t events);
 /* Since when, at most, there has been data: how long ago the last came, of TCP. */
 uint64_t socket_data_age_ns(int fd);
 
-/* How long ago the datagram came that was looked at last; 0 where it is not known. Unstamped: before
- * this was asked for the first time, or before the kernel had got round to it. */
+/* How long ago the datagram came that was looked at last; 0 where it is not known. Unstamped: it
+ * came before this was asked for the first time, or before the kernel had got round to it. */
 #define SOCKET_UNSTAMPED UINT64_MAX
 uint64_t socket_datagram_age_ns(int fd);
 

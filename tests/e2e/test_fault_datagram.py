@@ -2,6 +2,7 @@
 """Faults of datagrams: drop, dup, latency and errno, on python, asyncio, node and dig."""
 import re
 import socket
+import subprocess
 import threading
 
 import chaos
@@ -183,6 +184,97 @@ class Drop(_Datagrams):
 			self.assertEqual(len(re.findall('timed out', result.text)), 2, result)
 			self.assertGreater(len(self.injections()), before)
 		self.assertEqual({i['fault'] for i in self.injections()}, {'drop'})
+
+
+# Asks for a.test as resolvers have always done: select with a time, then a recv that would wait.
+RESOLVER = r'''
+import select, socket, sys, time
+port, tries, seconds = int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
+query = b'\x12\x34\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00\x01a\x04test\x00\x00\x01\x00\x01'
+with socket.socket(type=socket.SOCK_DGRAM) as s:
+	if sys.argv[4] == 'connected':
+		s.connect(('127.0.0.1', port))
+	for attempt in range(tries):
+		s.sendto(query, ('127.0.0.1', port)) if sys.argv[4] == 'apart' else s.send(query)
+		if select.select([s], [], [], seconds)[0]:
+			print('answer', socket.inet_ntoa(s.recvfrom(512)[0][-4:]))
+			break
+		print('timeout')
+'''
+
+NODE_RESOLVER = r'''
+const [port, tries, timeout] = process.argv.slice(1).map(Number);
+const resolver = new (require('dns').Resolver)({ timeout, tries });
+resolver.setServers([`127.0.0.1:${port}`]);
+resolver.resolve4('a.test', (error, addresses) => console.log(error ? error.code : `answer ${addresses}`));
+'''
+
+# A server of one thread with something else to do: it ticks while nobody asks.
+SERVER = r'''
+import select, socket, sys
+with socket.socket(type=socket.SOCK_DGRAM) as s:
+	s.bind(('127.0.0.1', 0))
+	print(s.getsockname()[1], flush=True)
+	data = None
+	while data != b'end':
+		if select.select([s], [], [], 0.05)[0]:
+			data = s.recvfrom(100)[0]
+			print(data.decode(), flush=True)
+		else:
+			print('tick', flush=True)
+'''
+
+
+class Dns(_Datagrams):
+	"""An answer that is lost is a timeout of the client's own."""
+
+	def setUp(self):
+		super().setUp()
+		server = NameServer()
+		self.addCleanup(server.close)
+		self.port = server.port
+
+	def test_select_and_recv(self):
+		for how in ('connected', 'apart'):
+			self.faults['F'] = f'127.0.0.1:{self.port} proto=udp drop dir=in calls=1'
+			result = self.script(RESOLVER, self.port, 30, 1, how)
+			self.assertMatches(r'^timeout\n(timeout\n)*answer 192\.0\.2\.7\n$', result)
+			self.faults['F'] = f'127.0.0.1:{self.port} proto=udp drop dir=in'
+			result = self.script(RESOLVER, self.port, 2, 0.3, how)
+			self.assertEqual(result.stdout, 'timeout\n' * 2, result)
+
+	def test_node(self):
+		self.needs('node')
+		self.strike('drop dir=in')
+		result = self.run_program(['node', '-e', NODE_RESOLVER, str(self.port), '2', '300'])
+		self.assertEqual(result.stdout, 'ETIMEOUT\n', result)
+		self.assertStruck()
+		self.strike('drop dir=in times=1')
+		result = self.run_program(['node', '-e', NODE_RESOLVER, str(self.port), '30', '1000'])
+		self.assertEqual(result.stdout, 'answer 192.0.2.7\n', result)
+
+	def test_nobody_is_there(self):
+		"""What the kernel says of a closed port is told at once, whoever the rule is about."""
+		self.faults['F'] = '127.0.0.9 proto=udp drop'
+		self.faults['G'] = 'any proto=udp drop dir=in'
+		with socket.socket(type=socket.SOCK_DGRAM) as closed:
+			closed.bind(('127.0.0.1', 0))
+			port = closed.getsockname()[1]
+		result = self.script(RESOLVER, port, 1, 60, 'connected')
+		self.assertMatches('ConnectionRefusedError', result)
+		self.assertLess(result.seconds, 50)
+
+	def test_a_server_goes_on(self):
+		with socket.socket(type=socket.SOCK_DGRAM) as client:
+			client.bind(('127.0.0.1', 0))
+			self.faults['F'] = f'127.0.0.1:{client.getsockname()[1]} proto=udp drop dir=in calls=1'
+			server = self.start([harness.PYTHON, '-c', SERVER], stdout=subprocess.PIPE, text=True)
+			client.connect(('127.0.0.1', int(server.stdout.readline())))
+			client.send(b'lost')
+			harness.wait_until(lambda: self.injections() or harness.BARE, 30, 'it is lost')
+			self.assertEqual([server.stdout.readline() for _ in range(3)][-1], 'tick\n')
+			client.send(b'end')
+			self.assertEqual([line for line in server.stdout if line != 'tick\n'], ['end\n'])
 
 
 class Dup(_Datagrams):

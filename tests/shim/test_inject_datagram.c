@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/select.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <ucontext.h>
@@ -22,6 +23,8 @@ ssize_t hook_sendto(int fd, const void *data, size_t size, int flags,
 ssize_t hook_recvfrom(int fd, void *data, size_t size, int flags, struct sockaddr *address,
 		socklen_t *length);
 
+int hook_select(int count, fd_set *reading, fd_set *writing, fd_set *other,
+		struct timeval *timeout);
 int hook_sendmmsg(int fd, struct mmsghdr *messages, unsigned int count, int flags);
 int hook_recvmmsg(int fd, struct mmsghdr *messages, unsigned int count, int flags,
 		struct timespec *timeout);
@@ -264,6 +267,7 @@ static void expect_errors_under(const char *rules)
 	struct pollfd entry = { .events = POLLIN };
 	struct sockaddr_in nobody;
 	char word = 'x';
+	fd_set set;
 
 	begin(rules);
 	nobody = closed_port();
@@ -276,6 +280,11 @@ static void expect_errors_under(const char *rules)
 	cr_expect_eq(entry.revents, POLLERR);
 	expect_refused(hook_recv(fd, &word, 1, MSG_DONTWAIT));
 	expect_nothing();
+	cr_expect_eq(hook_send(fd, &word, 1, 0), 1);
+	FD_ZERO(&set);
+	FD_SET(fd, &set);
+	cr_expect_eq(hook_select(fd + 1, &set, NULL, NULL, NULL), 1);
+	expect_refused(hook_recv(fd, &word, 1, 0));
 }
 
 Test(inject_datagram, an_error_of_the_socket_is_told_where_a_rule_is_about_others)
@@ -636,7 +645,7 @@ static void begin_many(const char *rules)
 
 Test(inject_datagram, an_error_behind_others_is_the_next_calls)
 {
-	begin_many("fault A = 127.0.0.1:PORT proto=udp errno=ECONNREFUSED dir=in calls=2 per=call\n");
+	begin_many("fault A = 127.0.0.1:PORT proto=udp errno=ECONNREFUSED dir=in calls=2\n");
 	peer_sends("abc");
 	cr_expect_eq(hook_recvmmsg(fd, many, 4, MSG_DONTWAIT, NULL), 1);
 	cr_expect_eq(errno, 0);
@@ -651,7 +660,7 @@ Test(inject_datagram, an_error_behind_others_is_the_next_calls)
 
 Test(inject_datagram, and_so_is_one_behind_others_that_were_sent)
 {
-	begin_many("fault A = 127.0.0.1:PORT proto=udp errno=ECONNREFUSED dir=out calls=3 per=call\n");
+	begin_many("fault A = 127.0.0.1:PORT proto=udp errno=ECONNREFUSED dir=out calls=3\n");
 	connect_to(&listener_address);
 	memcpy(many_words, "abcd", 4);
 	cr_expect_eq(hook_sendmmsg(fd, many, 4, 0), 2);
