@@ -22,34 +22,13 @@ static enum fate_kind fate_by(enum fault_kind kind)
 	}
 }
 
-/* Decided once, with its first: it strikes all, or none. False: this one is not the first. */
-static bool meet_connection(struct fate *fate, struct strike *strike)
-{
-	const struct fault *fault = strike_fault(strike);
-	uint32_t state = STRIKE_IDLE;
-
-	if (atomic_compare_exchange_strong_explicit(&strike->state, &state, STRIKE_DONE,
-			    memory_order_acq_rel, memory_order_acquire))
-		return true;
-	if (state == STRIKE_ON && fate->kind == FATE_PASSES &&
-			!inject_unit_is_over(strike_rule(strike), clock_coarse_ns())) {
-		fate->kind = fate_by(fault->kind);
-		fate->error = fault->error;
-	}
-	return false;
-}
-
 /* All delays add up; of the others the first. */
-static void meet(struct fate *fate, struct strike *strike, const struct inject_unit *unit,
-		uint64_t now_ns)
+static void meet(struct fate *fate, const struct inject_unit *unit, uint64_t now_ns)
 {
 	const struct fault *fault = &unit->rule->fault;
 	enum fate_kind kind = fate_by(fault->kind);
-	struct fault_choice choice;
+	struct fault_choice choice = inject_unit_choose(unit, now_ns);
 
-	if (fault->per == FAULT_PER_CONNECTION && !meet_connection(fate, strike))
-		return;
-	choice = inject_unit_choose(unit, now_ns);
 	if (choice.reason != FAULT_STRIKES)
 		return;
 	if (fault->kind == FAULT_LATENCY) {
@@ -64,8 +43,6 @@ static void meet(struct fate *fate, struct strike *strike, const struct inject_u
 		return;
 	fate->kind = kind;
 	fate->error = fault->error;
-	if (fault->per == FAULT_PER_CONNECTION)
-		atomic_store_explicit(&strike->state, STRIKE_ON, memory_order_release);
 }
 
 /* Every datagram to or from an endpoint of a rule is a call of it. */
@@ -77,11 +54,9 @@ static void count_call(struct fate *fate, struct strike *strike, enum fault_dire
 	if (!datagram_is_about(&unit.rule->fault, direction))
 		return;
 	unit.unit.connection = strike_number(strike);
-	unit.unit.call = 1;
-	if (unit.rule->fault.per == FAULT_PER_CALL)
-		unit.unit.call += atomic_fetch_add_explicit(
-				&strike->datagrams, 1, memory_order_relaxed);
-	meet(fate, strike, &unit, now_ns);
+	unit.unit.call = 1 + atomic_fetch_add_explicit(
+			&strike->datagrams, 1, memory_order_relaxed);
+	meet(fate, &unit, now_ns);
 }
 
 static struct fate judge(int fd, const struct sockaddr *address, socklen_t length,

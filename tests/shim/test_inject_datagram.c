@@ -674,11 +674,11 @@ Test(inject_datagram, and_so_is_one_behind_others_that_were_sent)
 
 Test(inject_datagram, a_rule_that_decides_once_strikes_all)
 {
-	begin("fault A = 127.0.0.1:PORT proto=udp drop dir=out per=conn times=1\n");
+	begin("fault A = 127.0.0.1:PORT proto=udp drop dir=out per=conn calls=1\n");
 	for (const char *word = "abc"; *word; word++)
 		cr_expect_eq(say(*word), 1);
 	expect_at_peer("");
-	cr_expect_eq(injected(0), 1);
+	cr_expect_eq(injected(0), 3);
 	cr_expect_eq(hook_close(fd), 0);
 	fd = hook_socket(AF_INET, SOCK_DGRAM, 0);
 	cr_expect_eq(say('d'), 1);
