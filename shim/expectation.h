@@ -14,7 +14,7 @@
  */
 void holds_record(void);
 
-/* And now it may: until then a wait costs a comparison or two. */
+/* And now it may: until then a wait costs a comparison or two, and nothing makes a system call. */
 void holds_expect(void);
 
 extern _Atomic bool withheld_is_recorded __attribute__((visibility("hidden")));

@@ -75,6 +75,19 @@ static bool is_readable(int operation, const struct epoll_event *event)
 	return operation == EPOLL_CTL_DEL || pointer_may_be_read(event);
 }
 
+/* While nothing can be held: no system call more than the program's, and no lock, for nobody else
+ * changes anything. What is not known is read when there is need. */
+static int control_before(int set, int operation, int fd, struct epoll_event *event)
+{
+	if (fd_table_kind(set) != FD_EPOLL) {
+		epoll_set_saw(set);
+		return below()->epoll_ctl(set, operation, fd, event);
+	}
+	if (!registration_is_for(fd))
+		return control_other(set, operation, fd, event);
+	return control_recorded(set, operation, fd, event);
+}
+
 int hold_epoll_ctl(int set, int operation, int fd, struct epoll_event *event)
 {
 	uint64_t signals;
@@ -82,10 +95,8 @@ int hold_epoll_ctl(int set, int operation, int fd, struct epoll_event *event)
 
 	if (process_is_vfork_child() || !is_readable(operation, event))
 		return below()->epoll_ctl(set, operation, fd, event);
-	if (!holds_are_recorded()) {
-		epoll_set_saw(set);
-		return below()->epoll_ctl(set, operation, fd, event);
-	}
+	if (!holds_are_expected())
+		return control_before(set, operation, fd, event);
 	if (!registration_is_for(fd))
 		return control_other(set, operation, fd, event);
 	if (!epoll_set_know(set) || !own_calls_begin())
@@ -154,9 +165,10 @@ static int events_told(int set, struct epoll_event *events, int count, uint64_t 
 /* Is what comes from it looked at? */
 static bool is_known(int set)
 {
-	if (holds_are_recorded())
-		return epoll_set_know(set) && holds_are_expected();
-	epoll_set_saw(set);
+	if (holds_are_expected())
+		return epoll_set_know(set);
+	if (fd_table_kind(set) != FD_EPOLL)
+		epoll_set_saw(set);
 	return false;
 }
 

@@ -181,6 +181,7 @@ static void epolls(void)
 	SAY(epoll_wait(-1, events, 4, 0));
 	SAY(epoll_wait(pair.server, events, 4, 0));
 	SAY(close(epoll));
+	SAY(close((int)SAY(epoll_create(1))));
 	close(pair.server);
 }
 
