@@ -122,12 +122,14 @@ static uint64_t came_unstamped_ns(struct slot *slot, uint64_t now_ns)
 }
 
 /* Its time began when it came, be it that others were held before it. */
-static uint64_t due_ns(int fd, struct slot *slot, const struct fate *fate, uint64_t now_ns)
+static uint64_t due_ns(int fd, struct slot *slot, const struct fate *fate)
 {
-	uint64_t age_ns = fate->delay_ns ? socket_datagram_age_ns(fd) : 0;
+	uint64_t age_ns = fate->delay_ns ? socket_datagram_age_ns(fd) : 0, now_ns;
 
 	if (!fate->delay_ns)
 		return 0;
+	/* After its age was asked for: this thread may have stood still since it was woken. */
+	now_ns = clock_now_ns();
 	if (age_ns == SOCKET_UNSTAMPED)
 		return came_unstamped_ns(slot, now_ns) + fate->delay_ns;
 	return (age_ns < now_ns ? now_ns - age_ns : now_ns) + fate->delay_ns;
@@ -206,7 +208,7 @@ static bool look(int fd, struct slot *slot, uint64_t now_ns, struct fate *ret)
 		nothing = FATE_LOST;
 	}
 	if (ret->kind != FATE_OPEN) {
-		keep(kept, own, ret, due_ns(fd, slot, ret, now_ns));
+		keep(kept, own, ret, due_ns(fd, slot, ret));
 		return true;
 	}
 	let_go(kept, own, FATE_OPEN);

@@ -268,6 +268,8 @@ static void expect_errors_under(const char *rules)
 	struct sockaddr_in nobody;
 	char word = 'x';
 	fd_set set;
+	int error = 0;
+	socklen_t size = sizeof(error);
 
 	begin(rules);
 	nobody = closed_port();
@@ -285,6 +287,11 @@ static void expect_errors_under(const char *rules)
 	FD_SET(fd, &set);
 	cr_expect_eq(hook_select(fd + 1, &set, NULL, NULL, NULL), 1);
 	expect_refused(hook_recv(fd, &word, 1, 0));
+	cr_expect_eq(hook_send(fd, &word, 1, 0), 1);
+	cr_expect_eq(hook_select(fd + 1, &set, NULL, NULL, NULL), 1);
+	cr_expect_eq(hook_poll(&entry, 1, -1), 1);
+	cr_expect_eq(hook_getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size), 0);
+	cr_expect_eq(error, ECONNREFUSED);
 }
 
 Test(inject_datagram, an_error_of_the_socket_is_told_where_a_rule_is_about_others)
