@@ -15,6 +15,7 @@ int hook_epoll_wait(int set, struct epoll_event *events, int count, int timeout)
 ssize_t hook_sendto(int fd, const void *data, size_t size, int flags,
 		const struct sockaddr *address, socklen_t length);
 int hook_prctl(int option, ...);
+int hook_setsockopt(int fd, int level, int option, const void *value, socklen_t size);
 int hook_poll(struct pollfd *entries, nfds_t count, int timeout);
 
 static void open_stream(void)
@@ -261,6 +262,22 @@ Test(inject_connect, a_connection_that_no_rule_concerned_is_struck_by_one_that_i
 	cr_expect_eq(exchange_on(fd, peer, answer, sizeof(answer)), 6);
 	cr_expect_eq(exchange_on(fd, peer, answer, sizeof(answer)), -1);
 	cr_expect_eq(errno, ECONNRESET);
+	cr_expect_eq(injected(0), 1);
+}
+
+Test(inject_connect, and_one_whose_timeout_was_set_when_it_was_there)
+{
+	struct timeval timeout = { .tv_sec = 60 };
+	char answer[16];
+	int fd, peer;
+
+	faults_start("break B = 127.0.0.1:1\n");
+	fd = connection_new(&peer);
+	cr_assert_eq(hook_setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout)), 0);
+	cr_assert_not_null(fd_table_find(fd));
+	fault_added("X", "127.0.0.1:PORT reset per=call calls=2");
+	cr_expect_eq(exchange_on(fd, peer, answer, sizeof(answer)), 6);
+	cr_expect_eq(exchange_on(fd, peer, answer, sizeof(answer)), -1);
 	cr_expect_eq(injected(0), 1);
 }
 
