@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdatomic.h>
 #include <stddef.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -12,8 +13,6 @@
 #include "shim/own_call.h"
 #include "shim/raw.h"
 #include "shim/reserve.h"
-
-#define PAGE 4096u
 
 /* Empty sets, which end where nothing may be read: a kernel that looks further says so. */
 static char *sets_end;
@@ -24,10 +23,11 @@ static _Atomic uint32_t known_words = 1;
 bool select_range_start(void)
 {
 	uint32_t words = fd_table.size / SELECT_WORD_BITS + 1;
-	size_t size = (words * sizeof(uint64_t) + PAGE - 1) / PAGE * PAGE;
-	char *memory = reserve(size + PAGE);
+	size_t page = getauxval(AT_PAGESZ);
+	size_t size = (words * sizeof(uint64_t) + page - 1) / page * page;
+	char *memory = reserve(size + page);
 
-	if (!memory || mprotect(memory + size, PAGE, PROT_NONE))
+	if (!memory || mprotect(memory + size, page, PROT_NONE))
 		return false;
 	words_most = words;
 	sets_end = memory + size;
