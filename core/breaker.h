@@ -2,7 +2,7 @@
 /*
  * The breaker: acquire, report, release. Composes circuit, window,
  * totals and events of one cell with the settings of this process's rule. (Hystrix semantics:
- * DESIGN.md section 4.)
+ * docs/BEHAVIOUR.md section 3.)
  *
  * Nothing here locks, allocates, reads a clock or makes a system call; all of it is
  * async-signal-safe and may race with any number of threads and processes on one cell.

@@ -7,7 +7,7 @@
 
 /*
  * NONE means "still open". FAILURE, TIMEOUT and REJECTED are errors; with SUCCESS they are the
- * requests of a window. The rest is never counted there (DESIGN.md section 4). UNUSED gives the
+ * requests of a window. The rest is never counted there (docs/BEHAVIOUR.md section 3). UNUSED gives the
  * permit back without any effect: a probe's slot is free again.
  */
 enum outcome {
