@@ -80,7 +80,9 @@ uint64_t arrival_answer_ns(const struct sight *sight)
 {
 	struct slot *slot = sight->slot;
 
-	if (!arrival_is_watched(slot, sight->now_ns))
+	/* What is chosen for an attempt is that one's: another thread may wait meanwhile. */
+	if (!arrival_is_watched(slot, sight->now_ns) ||
+			exchange_has(&sight->connection->exchange, EXCHANGE_PENDING))
 		return 0;
 	return due_ns(sight, SLOT_ANSWERS, FAULT_LATENCY, &slot->answer_due_ns);
 }

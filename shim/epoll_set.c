@@ -15,6 +15,7 @@
 #include "shim/registration.h"
 
 #define SEEN_MAX 1024
+#define READING_TRIES 1000
 
 static _Atomic uint64_t seen[SEEN_MAX / 64]; /* a bit for each set by a number below */
 static _Atomic bool is_one_missing; /* by another number */
@@ -54,11 +55,38 @@ static void record(int set, int fd, uint32_t events, uint64_t data)
 	registrations_unlock(fd, signals);
 }
 
-/* Whatever was recorded by its number was another's. */
-static void begin(int set)
+/* Whoever finds a set unknown reads it, one at a time: what a second one forgot, the first had
+ * recorded. Not for ever: who reads may be left by siglongjmp, or cut off by fork. */
+static _Atomic bool is_reading;
+
+static void reading_begins(void)
 {
-	registrations_forget(set);
-	fd_table_set(set, FD_EPOLL);
+	int tries = 0;
+
+	while (atomic_exchange_explicit(&is_reading, true, memory_order_acquire) &&
+			tries++ < READING_TRIES)
+		raw_syscall(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
+}
+
+static void reading_ends(void)
+{
+	atomic_store_explicit(&is_reading, false, memory_order_release);
+}
+
+/* Known it is when all of it is read; until then whoever asks waits. False: it could not be. */
+static bool read_set(int set)
+{
+	bool is_read = true;
+
+	reading_begins();
+	if (fd_table_kind(set) == FD_OTHER) {
+		/* Whatever was recorded by its number was another's. */
+		registrations_forget(set);
+		is_read = fdinfo_each(set, record);
+		fd_table_set(set, FD_EPOLL);
+	}
+	reading_ends();
+	return is_read;
 }
 
 bool epoll_set_know(int set)
@@ -69,9 +97,7 @@ bool epoll_set_know(int set)
 		return true;
 	if (kind != FD_OTHER || (uint32_t)set >= fd_table.size || !own_calls_begin())
 		return false;
-	/* First, and then read: what another thread registers from now on is not overwritten. */
-	begin(set);
-	if (!fdinfo_each(set, record)) {
+	if (!read_set(set)) {
 		epoll_set_saw(set);
 		if ((uint32_t)set >= SEEN_MAX)
 			atomic_store_explicit(&is_one_missing, true, memory_order_relaxed);
@@ -85,7 +111,8 @@ void epoll_set_born(int set)
 	if (!registrations.all || fd_table_kind(set) != FD_OTHER ||
 			(uint32_t)set >= fd_table.size || !own_calls_begin())
 		return;
-	begin(set);
+	registrations_forget(set);
+	fd_table_set(set, FD_EPOLL);
 	if ((uint32_t)set < SEEN_MAX)
 		atomic_fetch_and_explicit(&seen[set / 64], ~(UINT64_C(1) << (uint32_t)set % 64),
 				memory_order_relaxed);
@@ -109,9 +136,7 @@ static bool know_seen(int set)
 	if ((kind != FD_EPOLL && kind != FD_OTHER) ||
 			raw_syscall(SYS_fcntl, set, F_GETFD, 0, 0, 0, 0) == -EBADF)
 		return true;
-	if (kind == FD_OTHER)
-		begin(set);
-	return fdinfo_each(set, record);
+	return kind == FD_OTHER ? read_set(set) : fdinfo_each(set, record);
 }
 
 bool epoll_sets_know_seen(void)

@@ -10,6 +10,9 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
+#include "shim/arrival.h"
+#include "shim/attempt.h"
+
 int hook_epoll_ctl(int set, int operation, int fd, struct epoll_event *event);
 int hook_epoll_wait(int set, struct epoll_event *events, int count, int timeout);
 ssize_t hook_sendto(int fd, const void *data, size_t size, int flags,
@@ -407,6 +410,24 @@ Test(inject_connect, a_thread_that_waits_already_is_told_when_it_is_due)
 		real()->close(waiter.set);
 		real()->close(real()->accept(listener, NULL, NULL));
 	}
+}
+
+/* A socket that is not connected yet is reported as hung up, to who waits for it already. */
+Test(inject_connect, who_waits_meanwhile_takes_nothing_of_an_attempt)
+{
+	struct attempt attempt = { .address = (struct sockaddr *)&listener_address,
+		.length = sizeof(listener_address) };
+	struct hold_times times;
+
+	faults_start("fault A = 127.0.0.1:PORT latency=1h\n");
+	attempt.sight.fd = socket_new(SOCK_NONBLOCK);
+	attempt.sight.now_ns = clock_now_ns();
+	cr_assert(attempt_begins(&attempt));
+	times = arrival_hold(attempt.sight.fd, EPOLLIN | EPOLLOUT | EPOLLHUP,
+			attempt.sight.now_ns);
+	cr_expect(!times.in_ns && !times.out_ns);
+	cr_expect(strike_is(&attempt.sight.slot->strikes[0], STRIKE_ARMED));
+	cr_expect_eq(injected(0), 0);
 }
 
 Test(inject_connect, a_silence_that_the_kernel_refuses_is_kept_all_the_same)
