@@ -7,8 +7,8 @@
 
 /*
  * NONE means "still open". FAILURE, TIMEOUT and REJECTED are errors; with SUCCESS they are the
- * requests of a window. The rest is never counted there (docs/BEHAVIOUR.md section 3). UNUSED gives the
- * permit back without any effect: a probe's slot is free again.
+ * requests of a window. The rest is never counted there (docs/BEHAVIOUR.md section 3). UNUSED gives
+ * the permit back without any effect: a probe's slot is free again.
  */
 enum outcome {
 	OUTCOME_NONE,
