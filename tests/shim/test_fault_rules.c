@@ -69,14 +69,10 @@ Test(fault_rules, numbers_go_on_when_the_record_is_given_away)
 Test(fault_rules, a_rule_added_by_hand_is_over_when_its_record_is_given_away)
 {
 	struct fault_table *table;
-	struct fault fault;
-	char text[64], error[128];
 
 	begin("break B = 127.0.0.1:PORT\n");
 	table = &runtime.segment->faults;
-	with_port("127.0.0.1:PORT refuse", text, sizeof(text));
-	cr_assert(fault_parse("X", text, strlen(text), &fault, error, sizeof(error)));
-	cr_assert(fault_table_add(table, &fault, text, clock_now_ns() + HOUR_NS, clock_now_ns()));
+	fault_added("X", "127.0.0.1:PORT refuse");
 	cr_expect_eq(attempt(), ECONNREFUSED);
 	table->records[0].ends_ns = 1;
 	crowd(1, FAULT_TABLE_SIZE);
@@ -87,14 +83,9 @@ Test(fault_rules, a_rule_added_by_hand_is_over_when_its_record_is_given_away)
 Test(fault_rules, a_rule_that_is_over_sees_nothing_more)
 {
 	struct fault_record *record;
-	struct fault fault;
-	char text[64], error[128];
 
 	begin("break B = 127.0.0.1:PORT\n");
-	with_port("127.0.0.1:PORT refuse", text, sizeof(text));
-	cr_assert(fault_parse("X", text, strlen(text), &fault, error, sizeof(error)));
-	cr_assert(fault_table_add(&runtime.segment->faults, &fault, text,
-			clock_now_ns() + HOUR_NS, clock_now_ns()));
+	fault_added("X", "127.0.0.1:PORT refuse");
 	record = &runtime.segment->faults.records[0];
 	cr_expect_eq(attempt(), ECONNREFUSED);
 	uint64_t seen = record->seen;
@@ -108,16 +99,11 @@ Test(fault_rules, a_rule_that_is_over_sees_nothing_more)
 Test(fault_rules, a_rule_that_was_cleared_and_is_added_again_has_its_place)
 {
 	struct fault_table *table;
-	struct fault fault;
-	char text[64], error[128];
 
 	begin("break B = 127.0.0.1:PORT\n");
 	table = &runtime.segment->faults;
-	with_port("127.0.0.1:PORT refuse", text, sizeof(text));
-	cr_assert(fault_parse("X", text, strlen(text), &fault, error, sizeof(error)));
 	for (int i = 0; i < 3; i++) {
-		cr_assert(fault_table_add(table, &fault, text, clock_now_ns() + HOUR_NS,
-				clock_now_ns()));
+		fault_added("X", "127.0.0.1:PORT refuse");
 		cr_expect_eq(attempt(), ECONNREFUSED);
 		cr_expect_eq(fault_rules_count(), 1);
 		cr_assert_eq(fault_table_clear(table, "X", clock_now_ns()), 1);
@@ -127,15 +113,9 @@ Test(fault_rules, a_rule_that_was_cleared_and_is_added_again_has_its_place)
 
 Test(fault_rules, the_end_of_all_faults_is_that_of_added_ones_too)
 {
-	struct fault fault;
-	char text[64], error[128];
-
 	begin("break B = 127.0.0.1:PORT\n");
 	runtime.config.expire_ns = 30000000000u;
-	with_port("127.0.0.1:PORT refuse", text, sizeof(text));
-	cr_assert(fault_parse("X", text, strlen(text), &fault, error, sizeof(error)));
-	cr_assert(fault_table_add(&runtime.segment->faults, &fault, text,
-			clock_now_ns() + HOUR_NS, clock_now_ns()));
+	fault_added("X", "127.0.0.1:PORT refuse");
 	cr_expect_eq(attempt(), ECONNREFUSED);
 	runtime.segment->faults.records[0].began_ns = 1;
 	cr_expect_eq(attempt(), 0);

@@ -500,17 +500,9 @@ Test(passage, a_peer_that_hangs_from_some_call_on_is_silent_however_one_waits)
 
 Test(passage, a_rule_added_by_hand_strikes_connections_that_are_there)
 {
-	struct fault fault;
-	char text[64], error[128];
-	uint64_t now_ns;
-
 	begin("break B = 127.0.0.1:PORT\n");
 	cr_expect_eq(ask(), 6);
-	now_ns = clock_now_ns();
-	with_port("127.0.0.1:PORT reset", text, sizeof(text));
-	cr_assert(fault_parse("X", text, strlen(text), &fault, error, sizeof(error)));
-	cr_assert(fault_table_add(&runtime.segment->faults, &fault, text, now_ns + 3600000 * MS_NS,
-			now_ns));
+	fault_added("X", "127.0.0.1:PORT reset");
 	cr_expect_eq(ask(), -1);
 	cr_expect_eq(errno, ECONNRESET);
 }
